@@ -59,14 +59,20 @@ static const Family *findFamily(Config &config) {
   return nullptr;
 }
 
-/// The method by which the file's weights are quantized; empty: they are not.
-/// The other keys of the object describe these weights alone.
+/// The method by which the file's weights are quantized, with the size of its
+/// blocks unless that is the one which is read; empty: they are not. The other
+/// keys of the object describe these weights alone.
 static std::string readQuantization(Config &config) {
   StringRef key = "quantization_config";
   if (!config.find(key))
     return "";
   config.ignore(key);
-  return config.text((key + ".quant_method").str());
+  std::string method = config.text((key + ".quant_method").str());
+  const nlohmann::json *size = config.find((key + ".weight_block_size").str());
+  if (size &&
+      *size != nlohmann::json{::rota::kQuantizedBlock, ::rota::kQuantizedBlock})
+    method += " with the 'weight_block_size' " + shortText(*size);
+  return method;
 }
 
 /// Reports `architectures` unless it names the family's language model, with or

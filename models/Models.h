@@ -90,7 +90,7 @@ struct BuiltModel {
   std::string name;    // for people: the folder's or the file's name
   std::string weights; // kWeightFiles beside the configuration, or empty
   /// The method by which these are quantized, after the configuration's
-  /// `quantization_config`; empty: they are not. Nothing reads such weights.
+  /// `quantization_config`; empty: they are not.
   std::string quantization;
   std::string config; // the text of the configuration, or empty
   int64_t sequences = 0;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/HubFolder.h"
-#include "runtime/checkpoint/ReadPart.h"
-#include "runtime/checkpoint/Safetensors.h"
-#include "runtime/files/Nesting.h"
 #include "runtime/program/Convert.h"
 #include "runtime/program/JsonText.h"
-#include "runtime/program/TensorNames.h"
 
 #include <algorithm>
 #include <cstring>
@@ -42,42 +38,24 @@ constexpr const char *kCarriedFiles[] = {"tokenizer.json",
                                          "NOTICE",
                                          "USE_POLICY.md"};
 
-/// The hub's tensors that one tensor of the checkpoint is split into, one
-/// after the other.
-struct HubTensor {
-  const SavedTensor *saved = nullptr;
-  StoredTensors stored;
-  int64_t bytes = 0; // as written
-  size_t shard = 0;
-};
-
-/// Names of states have a slash after the parameter's name.
-bool isMaster(const SavedTensor &tensor) {
-  return tensor.name.find('/') == std::string::npos;
-}
-
 class HubWriter {
 public:
-  HubWriter(Checkpoint &checkpoint, const HubForm &form)
-      : checkpoint(checkpoint), form(form) {}
+  HubWriter(HubContents &contents, const HubForm &form)
+      : contents(contents), form(form) {}
 
   HubSummary write(const fs::path &place);
 
 private:
-  void readConfig();
-  void collectTensors();
+  void assignShards();
   void writeConfig(const fs::path &place) const;
   void copyFiles(const fs::path &place);
   void writeShard(const fs::path &place, size_t shard);
-  void writeTensor(SafetensorsWriter &writer, const HubTensor &tensor);
   void writeIndex(const fs::path &place) const;
   std::string shardName(size_t shard) const;
 
-  Checkpoint &checkpoint;
+  HubContents &contents;
   const HubForm &form;
-  ordered_json config;
-  const char *typeKey = "torch_dtype"; // in config
-  std::vector<HubTensor> tensors;
+  std::vector<size_t> shardOf; // by tensor
   size_t shards = 0;
   HubSummary summary;
 };
@@ -87,8 +65,9 @@ HubSummary HubWriter::write(const fs::path &place) {
     throw InputError(fmt::format("'{}': expected a hub folder, whose other "
                                  "files are carried on",
                                  form.model));
-  readConfig();
-  collectTensors();
+  summary.hasConfig = !contents.configText.empty();
+  summary.type = contents.type;
+  assignShards();
   for (size_t shard = 0; shard < shards; ++shard)
     writeShard(place, shard);
   if (shards > 1)
@@ -100,54 +79,17 @@ HubSummary HubWriter::write(const fs::path &place) {
   return summary;
 }
 
-void HubWriter::readConfig() {
-  const std::string &text = checkpoint.manifest().config;
-  summary.hasConfig = !text.empty();
-  if (summary.hasConfig) {
-    if (std::string mistake = nestingMistake(text); !mistake.empty())
-      throw DamagedCheckpoint(fmt::format("'{}': the model's configuration: {}",
-                                          checkpoint.folder(), mistake));
-    config = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!config.is_object())
-      throw DamagedCheckpoint(fmt::format(
-          "'{}': expected a JSON object as the model's configuration",
-          checkpoint.folder()));
-  }
-  for (const char *key : {"torch_dtype", "dtype"}) // the new key wins
-    if (config.contains(key))
-      typeKey = key;
-  bool isBf16 = config.contains(typeKey) && config[typeKey] == "bfloat16";
-  summary.type = form.type.value_or(isBf16 ? "BF16" : "F32");
-}
-
-void HubWriter::collectTensors() {
+void HubWriter::assignShards() {
   int64_t inShard = 0;
-  for (const SavedTensor &saved : checkpoint.manifest().tensors) {
-    if (!isMaster(saved))
-      continue;
-    if (saved.type != "F32")
-      throw DamagedCheckpoint(fmt::format(
-          "'{}': tensor '{}': expected a master copy of type F32, got {}",
-          checkpoint.folder(), saved.name, saved.type));
-    Parameter parameter;
-    parameter.name = saved.name;
-    parameter.shape = saved.shape;
-    if (placeholders(saved.name) > saved.shape.size())
-      throw DamagedCheckpoint(
-          fmt::format("'{}': tensor '{}': expected a dimension for each "
-                      "placeholder, got shape {}",
-                      checkpoint.folder(), saved.name, shapeText(saved.shape)));
-    HubTensor tensor{&saved, storedTensors(parameter, -1),
-                     typeBytes(summary.type) * elementCount(parameter)};
+  for (const WrittenTensor &tensor : contents.tensors) {
     if (shards == 0 || inShard + tensor.bytes > form.shardBytes) {
       ++shards;
       inShard = 0;
     }
     inShard += tensor.bytes;
-    tensor.shard = shards - 1;
+    shardOf.push_back(shards - 1);
     summary.bytes += tensor.bytes;
-    summary.tensors += static_cast<int64_t>(tensor.stored.names.size());
-    tensors.push_back(std::move(tensor));
+    summary.tensors += static_cast<int64_t>(tensor.names.size());
   }
   summary.files = static_cast<int64_t>(shards);
 }
@@ -158,45 +100,50 @@ std::string HubWriter::shardName(size_t shard) const {
                                    shard + 1, shards);
 }
 
-void HubWriter::writeShard(const fs::path &place, size_t shard) {
-  std::map<std::string, TensorForm> forms;
-  for (const HubTensor &tensor : tensors)
-    if (tensor.shard == shard)
-      for (const std::string &name : tensor.stored.names)
-        forms[name] = {summary.type, tensor.stored.shape};
-  SafetensorsWriter writer((place / shardName(shard)).string(), forms);
-  for (const HubTensor &tensor : tensors)
-    if (tensor.shard == shard)
-      writeTensor(writer, tensor);
-  writer.commit();
-}
-
-void HubWriter::writeTensor(SafetensorsWriter &writer,
-                            const HubTensor &tensor) {
-  const SavedTensor &saved = *tensor.saved;
-  int64_t count = tensor.bytes / typeBytes(summary.type);
-  auto whole =
-      std::make_unique_for_overwrite<float[]>(static_cast<size_t>(count));
-  readPart(checkpoint, saved, wholeBox(saved.shape),
-           reinterpret_cast<char *>(whole.get()));
+/// The bytes of the tensor, in `whole` unless the file has them as they are.
+static const char *bytesOf(const WrittenTensor &tensor,
+                           std::unique_ptr<float[]> &whole) {
+  if (tensor.raw)
+    return tensor.raw;
+  int64_t count = tensor.bytes / typeBytes(tensor.type);
+  whole = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(count));
+  tensor.read(whole.get());
   auto *bytes = reinterpret_cast<char *>(whole.get());
-  if (summary.type == "BF16") // in place: element i ends before element i + 1
+  if (tensor.type == "BF16") // in place: element i ends before element i + 1
     for (int64_t i = 0; i < count; ++i) {
       uint16_t narrow = toBf16(whole[i]);
       std::memcpy(bytes + 2 * i, &narrow, sizeof narrow);
     }
-  int64_t each =
-      tensor.bytes / static_cast<int64_t>(tensor.stored.names.size());
-  for (size_t i = 0; i < tensor.stored.names.size(); ++i)
-    writer.write(tensor.stored.names[i],
-                 bytes + static_cast<int64_t>(i) * each);
+  return bytes;
+}
+
+static void writeTensor(SafetensorsWriter &writer,
+                        const WrittenTensor &tensor) {
+  std::unique_ptr<float[]> whole;
+  const char *bytes = bytesOf(tensor, whole);
+  int64_t each = tensor.bytes / static_cast<int64_t>(tensor.names.size());
+  for (size_t i = 0; i < tensor.names.size(); ++i)
+    writer.write(tensor.names[i], bytes + static_cast<int64_t>(i) * each);
+}
+
+void HubWriter::writeShard(const fs::path &place, size_t shard) {
+  std::map<std::string, TensorForm> forms;
+  for (size_t i = 0; i < shardOf.size(); ++i)
+    if (shardOf[i] == shard)
+      for (const std::string &name : contents.tensors[i].names)
+        forms[name] = {contents.tensors[i].type, contents.tensors[i].shape};
+  SafetensorsWriter writer((place / shardName(shard)).string(), forms);
+  for (size_t i = 0; i < shardOf.size(); ++i)
+    if (shardOf[i] == shard)
+      writeTensor(writer, contents.tensors[i]);
+  writer.commit();
 }
 
 void HubWriter::writeIndex(const fs::path &place) const {
   ordered_json map = ordered_json::object();
-  for (const HubTensor &tensor : tensors)
-    for (const std::string &name : tensor.stored.names)
-      map[name] = shardName(tensor.shard);
+  for (size_t i = 0; i < shardOf.size(); ++i)
+    for (const std::string &name : contents.tensors[i].names)
+      map[name] = shardName(shardOf[i]);
   ordered_json index = {{"metadata", {{"total_size", summary.bytes}}},
                         {"weight_map", map}};
   writeFile((place / "model.safetensors.index.json").string(),
@@ -204,12 +151,13 @@ void HubWriter::writeIndex(const fs::path &place) const {
 }
 
 void HubWriter::writeConfig(const fs::path &place) const {
-  const char *type = summary.type == "BF16" ? "bfloat16" : "float32";
-  ordered_json written = config;
-  written[typeKey] = type;
+  ordered_json written = contents.config;
+  if (!contents.keepsTypes)
+    written[contents.typeKey] =
+        contents.type == "BF16" ? "bfloat16" : "float32";
   written.erase("quantization_config"); // describes the weights that were read
-  std::string text = written == config ? checkpoint.manifest().config
-                                       : jsonText(written, 2) + "\n";
+  std::string text = written == contents.config ? contents.configText
+                                                : jsonText(written, 2) + "\n";
   writeFile((place / "config.json").string(), {text});
 }
 
@@ -263,7 +211,7 @@ private:
 
 } // namespace
 
-HubSummary writeHubFolder(Checkpoint &checkpoint, const std::string &folder,
+HubSummary writeHubFolder(HubContents &contents, const std::string &folder,
                           const HubForm &form) {
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) // a slash at the end
@@ -271,7 +219,7 @@ HubSummary writeHubFolder(Checkpoint &checkpoint, const std::string &folder,
   if (fs::exists(path)) // a link to an empty folder stays
     path = fs::canonical(path);
   PendingFolder pending(path);
-  HubSummary summary = HubWriter(checkpoint, form).write(pending.place());
+  HubSummary summary = HubWriter(contents, form).write(pending.place());
   pending.commit();
   return summary;
 }

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/Error.h"
-#include "runtime/files/Nesting.h"
 #include "runtime/program/TensorNames.h"
-#include "runtime/program/WeightFiles.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 namespace rota {
 
@@ -28,95 +21,32 @@ void StoredParameter::readFloats(int64_t begin, int64_t end, float *out) const {
 }
 
 Weights::Weights(const std::string &path, const Program &program)
-    : place(path) {
-  std::filesystem::path file(path);
-  if (std::filesystem::is_directory(file)) {
-    const char *const *name =
-        std::ranges::find_if(kWeightFiles, [&](const char *name) {
-          return std::filesystem::exists(file / name);
-        });
-    if (name == std::end(kWeightFiles))
-      throw InputError(fmt::format("'{}': expected one of the files {}", path,
-                                   fmt::join(kWeightFiles, ", ")));
-    file /= *name;
-  }
-  if (file.extension() == ".json")
-    openIndex(file.string());
-  else
-    open(file.string());
-  check(file.string(), program);
+    : place(path), hub(path) {
+  check(program);
 }
 
 std::string Weights::describe() const {
-  return fmt::format("{} tensors of '{}'", tensors.size() - unusedNames.size(),
-                     place);
+  return fmt::format("{} tensors of '{}'",
+                     hub.tensors().size() - unusedNames.size(), place);
 }
 
-void Weights::open(const std::string &path) {
-  files.push_back(std::make_unique<SafetensorsFile>(path));
-  for (const auto &[name, view] : files.back()->tensors())
-    if (!tensors.emplace(name, view).second)
-      throw InputError(
-          fmt::format("'{}': tensor '{}' is in another file too", path, name));
-}
-
-void Weights::openIndex(const std::string &path) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  text << stream.rdbuf();
-  if (!stream)
-    throw InputError(fmt::format("cannot read '{}'", path));
-  if (std::string mistake = nestingMistake(text.view()); !mistake.empty())
-    throw InputError(fmt::format("'{}': {}", path, mistake));
-  auto index = nlohmann::json::parse(text.view(), nullptr, false);
-  if (!index.is_object() || !index.contains("weight_map") ||
-      !index["weight_map"].is_object())
-    throw InputError(
-        fmt::format("'{}': expected an object 'weight_map'", path));
-  std::set<std::string> names;
-  for (const auto &[tensor, file] : index["weight_map"].items()) {
-    // A path could name a file outside of the folder.
-    if (!file.is_string() ||
-        file.get<std::string>().find('/') != std::string::npos)
-      throw InputError(
-          fmt::format("'{}': expected the name of a file beside it for '{}'",
-                      path, tensor));
-    names.insert(file.get<std::string>());
-  }
-  for (const std::string &name : names)
-    open((std::filesystem::path(path).parent_path() / name).string());
-}
-
-void Weights::findBareName(const std::string &name) {
-  size_t dot = name.find('.');
-  if (dot == std::string::npos || tensors.count(name))
-    return;
-  std::string bare = name.substr(dot + 1);
-  if (bare.find('.') == std::string::npos)
-    return;
-  if (auto found = tensors.extract(bare)) {
-    found.key() = name;
-    tensors.insert(std::move(found));
-  }
-}
-
-void Weights::checkTensor(const std::string &path, const std::string &name,
+void Weights::checkTensor(const std::string &name,
                           const std::vector<int64_t> &shape) const {
-  auto found = tensors.find(name);
-  if (found == tensors.end())
-    throw InputError(fmt::format("'{}': no tensor '{}'", path, name));
-  const TensorView &view = found->second;
-  if (view.shape != shape)
+  const StoredTensor *tensor = hub.find(name);
+  if (!tensor)
+    throw InputError(fmt::format("'{}': no tensor '{}'", hub.file(), name));
+  if (tensor->shape != shape)
     throw InputError(fmt::format("'{}': tensor '{}': expected shape {}, got {}",
-                                 path, name, shapeText(shape),
-                                 shapeText(view.shape)));
-  if (!isFloat(view))
-    throw InputError(
-        fmt::format("'{}': tensor '{}': expected F32, F16 or BF16, got {}",
-                    path, name, view.type));
+                                 hub.file(), name, shapeText(shape),
+                                 shapeText(tensor->shape)));
+  if (!tensor->isFloat())
+    throw InputError(fmt::format(
+        "'{}': tensor '{}': expected F32, F16, BF16, or F8_E4M3 with "
+        "'{}_scale_inv' beside it, got {}",
+        hub.file(), name, name, tensor->type()));
 }
 
-void Weights::check(const std::string &path, const Program &program) {
+void Weights::check(const Program &program) {
   std::set<std::string> known;
   for (const Parameter &parameter : program.parameters) {
     std::vector<int64_t> layers = parameter.layers;
@@ -125,21 +55,21 @@ void Weights::check(const std::string &path, const Program &program) {
     for (int64_t layer : layers) {
       StoredTensors stored = storedTensors(parameter, layer);
       for (const std::string &name : stored.names) {
-        findBareName(name);
-        checkTensor(path, name, stored.shape);
+        hub.findBareName(name);
+        checkTensor(name, stored.shape);
         known.insert(name);
       }
     }
   }
-  for (const auto &[name, view] : tensors)
+  for (const auto &[name, tensor] : hub.tensors())
     if (!known.count(name))
       unusedNames.push_back(name);
 }
 
 StoredParameter Weights::find(const Parameter &parameter, int64_t layer) const {
-  std::vector<const TensorView *> parts;
+  std::vector<const StoredTensor *> parts;
   for (const std::string &name : storedTensors(parameter, layer).names)
-    parts.push_back(&tensors.at(name));
+    parts.push_back(hub.find(name));
   return StoredParameter(std::move(parts));
 }
 

@@ -33,6 +33,19 @@ inline float fromF16(uint16_t value) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
+/// OCP 8-bit floating point E4M3: no infinity, subnormal numbers included.
+inline float fromE4m3(uint8_t value) {
+  uint32_t sign = static_cast<uint32_t>(value & 0x80) << 24;
+  uint32_t exponent = value >> 3 & 0xF, fraction = value & 0x7;
+  if (exponent == 0) {
+    float magnitude = static_cast<float>(fraction) * 0x1p-9f;
+    return sign ? -magnitude : magnitude;
+  }
+  if (exponent == 0xF && fraction == 0x7)
+    return std::bit_cast<float>(sign | 0x7FC00000);
+  return std::bit_cast<float>(sign | (exponent + 120) << 23 | fraction << 20);
+}
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_PROGRAM_CONVERT_H

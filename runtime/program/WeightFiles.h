@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a hub folder that hold weights.
+// The files of a hub folder that hold weights, and how they may be quantized.
 #ifndef ROTA_RUNTIME_PROGRAM_WEIGHTFILES_H
 #define ROTA_RUNTIME_PROGRAM_WEIGHTFILES_H
 
@@ -10,6 +10,11 @@ namespace rota {
 /// several files, or the one file.
 inline constexpr const char *kWeightFiles[] = {"model.safetensors.index.json",
                                                "model.safetensors"};
+
+/// Values of `quantization_config.quant_method` whose files are read.
+inline constexpr const char *kQuantizations[] = {"fp8", "mxfp4"};
+/// Rows and columns of a block of fp8, as `weight_block_size` has them.
+inline constexpr int kQuantizedBlock = 128;
 
 } // namespace rota
 

@@ -25,11 +25,11 @@ static Program twoParameters() {
 }
 
 static void readFile(const std::string &path) {
-  SafetensorsFile file(path);
-  for (const auto &[name, view] : file.tensors())
-    if (isFloat(view) && view.elements() <= 1 << 20) {
-      std::vector<float> values(static_cast<size_t>(view.elements()));
-      readFloats(view, 0, view.elements(), values.data());
+  HubTensors hub(path);
+  for (const auto &[name, tensor] : hub.tensors())
+    if (tensor.isFloat() && tensor.elements() <= 1 << 20) {
+      std::vector<float> values(static_cast<size_t>(tensor.elements()));
+      readFloats(tensor, 0, tensor.elements(), values.data());
     }
 }
 

@@ -166,7 +166,7 @@ TEST_F(ConfigErrors, UnknownKeysAreIgnoredWhenAllowed) {
   EXPECT_TRUE(failed(build(config, options)));
 }
 
-// Quantized weights are in files that nothing has read yet.
+// The model is built whatever the method; readers of weights ask for it.
 TEST_F(ConfigErrors, QuantizationIsThatOfTheWeights) {
   auto config = smallLlama();
   config["quantization_config"] = {{"quant_method", "fp8"},
@@ -174,6 +174,10 @@ TEST_F(ConfigErrors, QuantizationIsThatOfTheWeights) {
   auto built = build(config);
   ASSERT_TRUE(succeeded(built)) << diagnostics;
   EXPECT_EQ(built->quantization, "fp8");
+  config["quantization_config"]["weight_block_size"] = {64, 64};
+  built = build(config);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  EXPECT_EQ(built->quantization, "fp8 with the 'weight_block_size' [64,64]");
   refuse("quantization_config", {{"bits", 4}},
          "'quantization_config.quant_method': the key is missing");
 }

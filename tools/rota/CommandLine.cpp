@@ -103,12 +103,15 @@ static CommandText textOf(Command verb) {
             {"rota checkpoint verify run1", "rota checkpoint list run1"}};
   case Command::Convert:
     return {"rota convert",
-            "Writes the weights of a checkpoint as a folder of a model hub: "
-            "config.json and\nsafetensors under the hub's names.",
-            "checkpoint",
-            "A checkpoint, or the newest of a folder of them",
+            "Writes the weights of a checkpoint, or of a hub folder, as a "
+            "folder of a model hub:\nconfig.json and safetensors under the "
+            "hub's names. Quantized weights (FP8 in blocks,\nMXFP4) become "
+            "numbers of the model's type.",
+            "weights",
+            "A checkpoint, the newest of a folder of them, or a hub folder",
             "flag",
             {"rota convert run1 --dtype bf16 --shard-size 5GB -o hub",
+             "rota convert hub --dtype bf16 -o hub2",
              "rota convert run1 -o hub"}};
   case Command::Machine:
     return {"rota machine",

@@ -9,6 +9,7 @@
 #include "runtime/program/JsonText.h"
 #include "runtime/text/Text.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -25,44 +26,74 @@ static HubForm formOf(const RunOptions &options) {
         options.shardSize));
   form.shardBytes = *bytes;
   form.model = options.compiler.model;
-  if (options.compiler.build.compute)
-    form.type = *options.compiler.build.compute == mlir::rota::ComputeType::BF16
-                    ? "BF16"
-                    : "F32";
+  // Those of a hub go on from where its weights are.
+  if (form.model.empty() && std::filesystem::is_directory(options.checkpoint) &&
+      isHub(options.checkpoint))
+    form.model = options.checkpoint;
   return form;
 }
 
-static void convert(const RunOptions &options) {
-  Checkpoint checkpoint(checkpointsAt(options.checkpoint).front());
-  HubSummary summary =
-      writeHubFolder(checkpoint, options.output, formOf(options));
+static std::optional<std::string> typeOf(const RunOptions &options) {
+  if (!options.compiler.build.compute)
+    return std::nullopt;
+  bool isBf16 =
+      *options.compiler.build.compute == mlir::rota::ComputeType::BF16;
+  return isBf16 ? "BF16" : "F32";
+}
+
+/// Reports a folder that was written from `source`; `step` is null for weights
+/// that are not of a run.
+static void report(const RunOptions &options, const HubForm &form,
+                   const HubSummary &summary, const std::string &source,
+                   const nlohmann::ordered_json &step) {
   if (options.json)
-    return fmt::print("{}\n", jsonText(nlohmann::ordered_json{
-                                  {"checkpoint", checkpoint.folder()},
-                                  {"folder", options.output},
-                                  {"step", checkpoint.manifest().run.step},
-                                  {"tensors", summary.tensors},
-                                  {"bytes", summary.bytes},
-                                  {"files", summary.files},
-                                  {"dtype", summary.type},
-                                  {"copied", summary.copied}}));
-  fmt::print("{}: {} tensors of step {}, {} bytes of {} in {} file{}\n",
-             options.output, summary.tensors, checkpoint.manifest().run.step,
+    return fmt::print("{}\n",
+                      jsonText(nlohmann::ordered_json{
+                          {step.is_null() ? "hub" : "checkpoint", source},
+                          {"folder", options.output},
+                          {"step", step},
+                          {"tensors", summary.tensors},
+                          {"bytes", summary.bytes},
+                          {"files", summary.files},
+                          {"dtype", summary.type},
+                          {"copied", summary.copied}}));
+  fmt::print("{}: {} tensors of {}, {} bytes of {} in {} file{}\n",
+             options.output, summary.tensors,
+             step.is_null() ? "'" + source + "'" : "step " + step.dump(),
              grouped(summary.bytes), summary.type, summary.files,
              summary.files == 1 ? "" : "s");
   if (!summary.copied.empty())
     fmt::print("{}: {}, as in '{}'\n", options.output,
-               fmt::join(summary.copied, ", "), options.compiler.model);
-  else if (options.compiler.model.empty())
+               fmt::join(summary.copied, ", "), form.model);
+  else if (form.model.empty())
     fmt::print("note: without files of a tokenizer; '--model' names the hub "
                "folder that has them\n");
   if (!summary.hasConfig)
-    fmt::print("note: the checkpoint's model has no config.json\n");
+    fmt::print("note: the {} has no config.json\n",
+               step.is_null() ? "hub folder" : "checkpoint's model");
+}
+
+static void convertHub(const RunOptions &options) {
+  HubTensors tensors(options.checkpoint);
+  HubContents contents = contentsOf(tensors, typeOf(options));
+  HubForm form = formOf(options);
+  HubSummary summary = writeHubFolder(contents, options.output, form);
+  report(options, form, summary, options.checkpoint, nullptr);
+}
+
+static void convertCheckpoint(const RunOptions &options) {
+  Checkpoint checkpoint(checkpointsAt(options.checkpoint).front());
+  HubContents contents = contentsOf(checkpoint, typeOf(options));
+  HubForm form = formOf(options);
+  HubSummary summary = writeHubFolder(contents, options.output, form);
+  report(options, form, summary, checkpoint.folder(),
+         checkpoint.manifest().run.step);
 }
 
 int runConvert(const RunOptions &options) {
   try {
-    convert(options);
+    isHub(options.checkpoint) ? convertHub(options)
+                              : convertCheckpoint(options);
     return kExitSuccess;
   } catch (const InputError &error) {
     fmt::print(stderr, "error: {}\n", error.what());

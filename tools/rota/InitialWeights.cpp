@@ -3,6 +3,9 @@
 
 #include "runtime/program/WeightFiles.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,13 +15,18 @@ bool findInitialWeights(Command verb, const mlir::rota::BuiltModel &model,
                         RunOptions &options) {
   if (!options.weights.empty() || !options.checkpoint.empty())
     return true;
-  if (!model.quantization.empty() && !model.weights.empty()) {
+  bool isRead =
+      model.quantization.empty() ||
+      llvm::is_contained(kQuantizations, llvm::StringRef(model.quantization));
+  if (!isRead && !model.weights.empty()) {
     fmt::print(stderr,
-               "error: '{}': expected weights in F32, F16 or BF16, got those "
-               "that 'quantization_config' calls {}; '--weights' names other "
+               "error: '{}': expected weights in F32, F16, BF16, or of the "
+               "methods {}, got those that 'quantization_config' "
+               "calls {}; '--weights' names other "
                "weights, and the configuration in a folder of its own begins "
                "with random ones\n",
-               model.weights, model.quantization);
+               model.weights, fmt::join(kQuantizations, " and "),
+               model.quantization);
     return false;
   }
   options.weights = model.weights;

@@ -38,9 +38,11 @@ struct Model {
     saved.add(name, "F32", shape, floats(std::move(values)),
               randomPieces(shape, random));
   }
-  HubSummary write(const HubForm &form = {}) {
+  HubSummary write(const HubForm &form = {},
+                   const std::optional<std::string> &type = std::nullopt) {
     Checkpoint checkpoint(folder.path("step-0000000005"));
-    return writeHubFolder(checkpoint, folder.path("hub"), form);
+    HubContents contents = contentsOf(checkpoint, type);
+    return writeHubFolder(contents, folder.path("hub"), form);
   }
   std::vector<float> tensor(const std::string &file, const std::string &name) {
     SafetensorsFile opened(folder.path("hub/" + file));
@@ -75,10 +77,10 @@ TEST(HubFolder, SplitsPlaceholdersAndLeavesStatesOut) {
 TEST(HubFolder, TakesTheTypeOfTheConfigurationOrTheUser) {
   for (bool isAsked : {false, true}) {
     Model model(isAsked ? "{}" : R"({"torch_dtype": "bfloat16"})");
-    HubForm form;
+    std::optional<std::string> type;
     if (isAsked)
-      form.type = "BF16";
-    EXPECT_EQ(model.write(form).bytes, 8 * 2);
+      type = "BF16";
+    EXPECT_EQ(model.write({}, type).bytes, 8 * 2);
     EXPECT_EQ(model.tensor("model.safetensors", "layers.0.experts.0.up"),
               (std::vector<float>{1, 2, 3})); // rounded
     EXPECT_EQ(nlohmann::json::parse(model.folder.read("hub/config.json")),
