@@ -31,7 +31,9 @@ enum class Command : unsigned {
   Convert = 64,
   Eval = 128,
   Report = 256,
-  Machine = 512
+  Machine = 512,
+  Tokenize = 1024,
+  Detokenize = 2048
 };
 
 constexpr unsigned operator|(Command a, Command b) {

@@ -122,6 +122,26 @@ static CommandText textOf(Command verb) {
             "flag",
             {"rota machine show h100-sxm-80gb",
              "rota machine measure -o here.json"}};
+  case Command::Tokenize:
+    return {"rota tokenize",
+            "Writes files of text as one file of tokens, which --data takes. A "
+            "file is a document.\nA run that was ended goes on where it "
+            "stopped.",
+            "text",
+            "Files, or folders of files",
+            "flag",
+            {"rota tokenize books/ --tokenizer llama/ --end-token "
+             "'<|end_of_text|>' -o tokens.npy",
+             "rota tokenize english.txt --tokenizer tokenizer.json -o "
+             "tokens.npy"}};
+  case Command::Detokenize:
+    return {"rota detokenize",
+            "Writes the text of tokens.",
+            "tokens",
+            "Files of tokens, or folders of them",
+            "flag",
+            {"rota detokenize tokens.npy --tokenizer llama/ -o text.txt",
+             "rota detokenize tokens.npy --tokenizer tokenizer.json"}};
   case Command::Report:
     return {"rota report",
             "Draws a run as one HTML page (report.html in its folder).",
@@ -173,6 +193,14 @@ static std::optional<Ending> takeMachine(CommandLine &line,
                             counted(int64_t(given.size() - 1), "argument"));
   if (names > 0)
     options.machine = given.back();
+  return std::nullopt;
+}
+
+/// The arguments without a flag of `tokenize` and `detokenize`.
+static std::optional<Ending> takeTexts(CommandLine &line, RunOptions &options) {
+  options.texts = std::exchange(line.positional, {});
+  if (options.texts.empty())
+    return Ending::badInput("expected a file or a folder, got nothing");
   return std::nullopt;
 }
 
@@ -281,7 +309,9 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
     return ending;
   bool isOfCheckpoints =
       verb == Command::Checkpoint || verb == Command::Convert;
+  bool isOfTokens = verb == Command::Tokenize || verb == Command::Detokenize;
   if (auto ending = isOfCheckpoints ? takeCheckpoint(verb, line, options)
+                    : isOfTokens    ? takeTexts(line, options)
                     : verb == Command::Machine ? takeMachine(line, options)
                                                : takePositional(verb, line))
     return ending;
@@ -297,7 +327,8 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
   if (Texts unneeded = line.unneeded(); !unneeded.empty())
     std::fprintf(stderr, "note: not needed to plan: --%s\n",
                  llvm::join(unneeded, ", --").c_str());
-  if (verb == Command::Report || verb == Command::Machine || isOfCheckpoints)
+  if (verb == Command::Report || verb == Command::Machine || isOfTokens ||
+      isOfCheckpoints)
     return std::nullopt;
   if (verb == Command::Plan && !options.output.empty() && !options.search &&
       !options.exported)

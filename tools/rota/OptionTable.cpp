@@ -330,6 +330,25 @@ Rows machineRows(RunOptions &o) {
            unsigned(Command::Machine), &o.measureSeconds, 1, 3600}};
 }
 
+Rows tokenizerRows(RunOptions &o) {
+  constexpr unsigned both = Command::Tokenize | Command::Detokenize;
+  return {{.name = "tokenizer",
+           .group = "Tokenizer",
+           .value = "PATH",
+           .help = "tokenizer.json, a sentencepiece tokenizer.model, or a "
+                   "folder with one of them",
+           .commands = both,
+           .variable = &o.tokenizer,
+           .requiredBy = both},
+          {"end-token", "Tokenizer", "TEXT",
+           "A token to put after each document", unsigned(Command::Tokenize),
+           &o.endToken},
+          {"special-tokens", "Tokenizer", "NAME",
+           "Tokens around each document: those of the tokenizer's template, or "
+           "none; as text: all, or none",
+           both, Choice(o.specialTokens)}};
+}
+
 /// Options of `rota schedule` alone.
 Rows scheduleRows(RunOptions &o) {
   const char *actions = "Actions", *costs = "Costs";
@@ -387,8 +406,9 @@ std::vector<Option> rota::optionTable(RunOptions &options) {
   for (Rows rows :
        {modelRows(options), meshRows(options), pipelineRows(options),
         scheduleRows(options), reportRows(options), campaignRows(options),
-        machineRows(options), optimizerRows(options, models),
-        trainOptions(options), executionRows(options)})
+        machineRows(options), tokenizerRows(options),
+        optimizerRows(options, models), trainOptions(options),
+        executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

@@ -24,6 +24,13 @@ template <> struct Names<TimelineFormat> {
   static constexpr const char *list[] = {"grid", "csv", "json", "svg", "trace"};
 };
 
+/// Whether the tokens that a tokenizer's template puts around a document are
+/// added, and special tokens written as text.
+enum class SpecialTokens { Template, None };
+template <> struct Names<SpecialTokens> {
+  static constexpr const char *list[] = {"template", "none"};
+};
+
 /// The remat policy that is chosen for each stage.
 inline constexpr const char *kAutoRemat = "auto";
 
@@ -65,6 +72,12 @@ struct RunOptions : Options {
   std::string action; // "list", "show", ...; of `machine` too
   std::string shardSize = "5GB";
   std::string runFolder; // `report` alone
+
+  // `tokenize` and `detokenize`.
+  std::vector<std::string> texts; // files and folders
+  std::string tokenizer;
+  std::string endToken; // empty: none
+  SpecialTokens specialTokens = SpecialTokens::Template;
 
   // `machine` alone.
   double measureSeconds = 50;

@@ -32,6 +32,11 @@ int runConvert(const RunOptions &options);
 /// Draws the run in `options.runFolder` as an HTML page.
 int runReport(const RunOptions &options);
 
+/// Writes files of text as one file of tokens.
+int runTokenize(const RunOptions &options);
+/// Writes files of tokens as text.
+int runDetokenize(const RunOptions &options);
+
 /// Lists machines, shows one or measures this host, as `options.action` says.
 int runMachine(const RunOptions &options);
 
