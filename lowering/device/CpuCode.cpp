@@ -13,9 +13,7 @@ class CpuCode : public DeviceCode {
 public:
   explicit CpuCode(unsigned vectorBits) : vectorBits(vectorBits) {}
 
-  KernelTarget target() const override {
-    return {vectorEmitters(), vectorBits};
-  }
+  KernelTarget target() const override { return vectorTarget(vectorBits); }
   LogicalResult addKernels(ModuleOp tasks,
                            KernelLibrary &library) const override {
     return addCpuKernels(tasks, library);

@@ -2,7 +2,6 @@
 //
 // Writes a function's ops as steps and hands out scratch.
 #include "lowering/executable/Buffers.h"
-#include "lowering/kernels/DeviceCheck.h"
 #include "lowering/memory/FreeList.h"
 
 #include "mlir/IR/Remarks.h"
@@ -152,9 +151,8 @@ private:
     auto grouped = planGroupedGemm(op);
     if (failed(grouped))
       return failure();
-    if (*grouped) {
-      if (failed(requireCpu(op, library)))
-        return failure();
+    // A device on which counts stay has kernels for it.
+    if (*grouped && !library.getEmitters().lookup(op)) {
       step.kind = TaskStep::Kind::GroupedGemm;
       step.grouped = **grouped;
       addTo(fixed.accumulatorOf(op->getResult(0)), step.grouped.gemm);
@@ -176,10 +174,9 @@ private:
     step.kind = TaskStep::Kind::Start;
     step.collective = collectives.add(op);
     auto ragged = dyn_cast<RaggedAllToAllOp>(op.getOperation());
-    if (!ragged)
+    // A GPU's host does not know the counts: there all rows travel.
+    if (!ragged || library.getVectorBits() == 0)
       return success();
-    if (failed(requireCpu(op, library)))
-      return failure();
     step.kind = TaskStep::Kind::StartRows;
     step.exchange = rowExchangeOf(ragged);
     return success();

@@ -128,7 +128,7 @@ Value dynamicSharedMemory(ImplicitLocOpBuilder &b) {
 
 Memory GpuBuilder::allocateShared(int64_t count, Type element) {
   int64_t size = element.getIntOrFloatBitWidth() / 8;
-  sharedBytes = llvm::alignTo(sharedBytes, size);
+  sharedBytes = llvm::alignTo(sharedBytes, kAccessBytes);
   Value base =
       address(b, dynamicSharedMemory(b), b.getI8Type(), i64(sharedBytes));
   sharedBytes += count * size;

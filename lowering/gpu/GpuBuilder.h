@@ -64,7 +64,7 @@ public:
   /// The greater of two; of a number and none the number.
   mlir::Value largest(mlir::Value a, mlir::Value b);
 
-  /// Shared memory of its own for `count` elements.
+  /// Shared memory of its own for `count` elements, aligned to kAccessBytes.
   Memory allocateShared(int64_t count, mlir::Type element);
   int64_t getSharedBytes() const { return sharedBytes; }
   void barrier();

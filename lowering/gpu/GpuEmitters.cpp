@@ -10,18 +10,20 @@ using namespace mlir;
 namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
-AddEmitters addGpuAccumulateEmitters, addGpuAttentionEmitters,
-    addGpuAttentionGradEmitters, addGpuCrossEntropyEmitters,
-    addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters,
-    addGpuSplitEmitters;
+AddEmitters addAccumulateEmitters, addExpertRowsEmitters,
+    addGpuAttentionEmitters, addGpuAttentionGradEmitters,
+    addGpuCrossEntropyEmitters, addGpuEmbeddingEmitters,
+    addGpuGroupedProductEmitters, addGpuLaunchEmitters, addGroupedBiasEmitters,
+    addRopeEmitters, addRoutingEmitters, addSplitEmitters;
 
 KernelEmitters gpuEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
-       {addGpuAccumulateEmitters, addGpuAttentionEmitters,
+       {addAccumulateEmitters, addExpertRowsEmitters, addGpuAttentionEmitters,
         addGpuAttentionGradEmitters, addGpuCrossEntropyEmitters,
-        addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters,
-        addGpuSplitEmitters})
+        addGpuEmbeddingEmitters, addGpuGroupedProductEmitters,
+        addGpuLaunchEmitters, addGroupedBiasEmitters, addRopeEmitters,
+        addRoutingEmitters, addSplitEmitters})
     add(emitters);
   return emitters;
 }

@@ -16,7 +16,8 @@ namespace rota::lowering {
 /// depend on the GPU.
 KernelEmitters gpuEmitters();
 
-inline KernelTarget gpuTarget() { return {gpuEmitters()}; }
+EmitRows emitGpuRows;
+inline KernelTarget gpuTarget() { return {gpuEmitters(), emitGpuRows}; }
 
 /// The GPU kernels of a library, in a module that is made by the first call.
 mlir::gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library);

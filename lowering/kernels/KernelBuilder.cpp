@@ -8,6 +8,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace rota::lowering {
@@ -20,7 +22,7 @@ static unsigned bytesOf(Type element) {
 
 KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, ValueRange pointers,
                              Value begin, Value end, unsigned vectorBits)
-    : ValueBuilder(b), laneCount(vectorBits / 32),
+    : RowBuilder(b), laneCount(vectorBits / 32),
       vecType(VectorType::get({laneCount}, b.getF32Type())),
       intVecType(VectorType::get({laneCount}, b.getI32Type())),
       pointers(pointers), beginRow(begin), endRow(end),
@@ -30,33 +32,21 @@ Memory KernelBuilder::argument(unsigned i, Type element) {
   return {pointers[i], element};
 }
 
-Memory KernelBuilder::stack(int64_t elements) {
+Memory KernelBuilder::local(int64_t elements, Type element) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(entry);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  Value memory = LLVM::AllocaOp::create(b, pointer, b.getF32Type(),
-                                        i64(elements), kCacheLine);
-  return {memory, b.getF32Type()};
+  return {
+      LLVM::AllocaOp::create(b, pointer, element, i64(elements), kCacheLine),
+      element};
 }
 
 Value KernelBuilder::address(Memory memory, Value index) {
   return lowering::address(b, memory.base, memory.element, index);
 }
 
-Memory KernelBuilder::offset(Memory memory, Value by) {
-  return {address(memory, by), memory.element};
-}
-
 Memory KernelBuilder::offset(Memory memory, int64_t by) {
   return offset(memory, i64(by));
-}
-
-Value KernelBuilder::load(Memory memory, Value index) {
-  return loadWide(b, memory.base, memory.element, index);
-}
-
-Value KernelBuilder::loadIndex(Memory memory, Value index) {
-  return arith::ExtSIOp::create(b, b.getI64Type(), load(memory, index));
 }
 
 void KernelBuilder::copy(Memory from, Memory to, int64_t bytes) {
@@ -70,8 +60,57 @@ void KernelBuilder::clear(Memory memory, int64_t bytes) {
                          /*isVolatile=*/false);
 }
 
-void KernelBuilder::store(Value value, Memory memory, Value index) {
-  storeRounded(b, value, memory.base, memory.element, index);
+void KernelBuilder::copyRow(Memory from, Memory to, int64_t width) {
+  copy(from, to, width * bytesOf(to.element));
+}
+
+void KernelBuilder::clearRow(Memory to, int64_t width) {
+  clear(to, width * bytesOf(to.element));
+}
+
+void KernelBuilder::forEachKey(
+    Memory keys, int64_t count, int64_t keyCount, Memory totals,
+    llvm::function_ref<Value(Value, Value, Value)> visit) {
+  clear(totals, keyCount * bytesOf(totals.element));
+  loop(0, count, 1, [&](Value i) {
+    Value key = loadIndex(keys, i);
+    when(isWithin(key, keyCount), [&] {
+      storeIndex(visit(i, key, loadIndex(totals, key)), totals, key);
+    });
+  });
+}
+
+void KernelBuilder::overColumns(int64_t width, ColumnsBody body) {
+  constexpr int64_t kVectors = 4;
+  int64_t block = kVectors * laneCount, whole = width / block * block;
+  if (whole > 0)
+    loop(0, whole, block, [&](Value first) {
+      body(first, SmallVector<int64_t>(kVectors, laneCount));
+    });
+  SmallVector<int64_t> rest;
+  for (int64_t at = whole; at < width; at += laneCount)
+    rest.push_back(std::min(laneCount, width - at));
+  if (!rest.empty())
+    body(i64(whole), rest);
+}
+
+Value KernelBuilder::foldColumns(int64_t width, Value initial, FoldBody body) {
+  int64_t whole = width / laneCount * laneCount;
+  if (whole > 0)
+    initial = loop(i64(0), i64(whole), laneCount, initial,
+                   [&](Value at, ValueRange carried) -> SmallVector<Value> {
+                     return {body(at, laneCount, carried[0])};
+                   })[0];
+  if (whole < width)
+    initial = body(i64(whole), width - whole, initial);
+  return initial;
+}
+
+Value KernelBuilder::largestOf(Memory values, int64_t count) {
+  return loop(i64(0), i64(count), 1, {f32(-INFINITY), i64(0)},
+              [&](Value i, ValueRange best) {
+                return better(best, load(values, i), i);
+              })[1];
 }
 
 Value KernelBuilder::mask(int64_t count) {
@@ -117,6 +156,20 @@ Value KernelBuilder::before(Value end, Value index, Value value, float filler) {
   Value inside =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, left);
   return arith::SelectOp::create(b, inside, value, splat(filler));
+}
+
+std::pair<Value, Value> KernelBuilder::loadPairs(Memory memory, Value index,
+                                                 int64_t count) {
+  int64_t second = 2 * count - laneCount;
+  Value low = loadVector(memory, index, std::min(2 * count, laneCount));
+  Value high = second > 0 ? loadVector(memory, add(index, laneCount), second)
+                          : splat(0.0f);
+  SmallVector<int64_t> even, odd;
+  for (int64_t lane = 0; lane < laneCount; ++lane) {
+    even.push_back(2 * lane);
+    odd.push_back(2 * lane + 1);
+  }
+  return {shuffle(low, high, even), shuffle(low, high, odd)};
 }
 
 void KernelBuilder::storeVector(Value value, Memory memory, Value index,
@@ -232,6 +285,15 @@ emitDedicated(KernelLibrary &library, StringRef prefix, StringRef key,
                            });
         return success();
       });
+}
+
+FailureOr<std::string>
+emitVectorRows(KernelLibrary &library, Location, StringRef prefix,
+               StringRef key, unsigned arguments, const RowForm &,
+               llvm::function_ref<void(RowBuilder &k, Value row)> body) {
+  return emitDedicated(library, prefix, key, arguments, [&](KernelBuilder &k) {
+    k.loop(k.begin(), k.end(), 1, [&](Value row) { body(k, row); });
+  });
 }
 
 } // namespace rota::lowering

@@ -6,59 +6,65 @@
 #ifndef ROTA_LOWERING_KERNELS_KERNELBUILDER_H
 #define ROTA_LOWERING_KERNELS_KERNELBUILDER_H
 
-#include "lowering/kernels/KernelPlan.h"
-#include "lowering/kernels/ValueBuilder.h"
+#include "lowering/kernels/RowBuilder.h"
 
 namespace rota::lowering {
 
-/// Elements in memory: an address (!llvm.ptr) and f32, bf16 or i32.
-struct Memory {
-  mlir::Value base;
-  mlir::Type element;
-};
-
-class KernelBuilder : public ValueBuilder {
+class KernelBuilder : public RowBuilder {
 public:
   /// Writes into the function that emitKernelFunction has opened, at `b`.
   KernelBuilder(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange pointers,
                 mlir::Value begin, mlir::Value end, unsigned vectorBits);
 
-  int64_t lanes() const { return laneCount; }
+  int64_t lanes() const override { return laneCount; }
   mlir::Value begin() const { return beginRow; }
   mlir::Value end() const { return endRow; }
 
-  /// The buffer of argument `i`, whose elements are `element`.
-  Memory argument(unsigned i, mlir::Type element);
-  /// Stack memory for f32 elements, aligned to a cache line.
-  Memory stack(int64_t elements);
-  Memory offset(Memory memory, mlir::Value by);
+  Memory argument(unsigned i, mlir::Type element) override;
+  /// Stack memory, aligned to a cache line.
+  Memory local(int64_t elements, mlir::Type element) override;
+  Memory stack(int64_t elements) { return local(elements, b.getF32Type()); }
+  using RowBuilder::offset;
   Memory offset(Memory memory, int64_t by);
 
-  // Memory. A vector load of `count` < lanes elements yields `filler` in the
-  // lanes beyond; a store leaves memory there alone.
-  mlir::Value load(Memory memory, mlir::Value index);
-  mlir::Value loadIndex(Memory memory, mlir::Value index); // i32 to i64
-  void store(mlir::Value value, Memory memory, mlir::Value index);
+  void each(int64_t count, Body body) override { loop(0, count, 1, body); }
+  void once(llvm::function_ref<void()> body) override { body(); }
+  void sync() override {}
+  void forEachKey(Memory keys, int64_t count, int64_t keyCount, Memory totals,
+                  llvm::function_ref<mlir::Value(mlir::Value i, mlir::Value key,
+                                                 mlir::Value carried)>
+                      visit) override;
+  void overColumns(int64_t width, ColumnsBody body) override;
+  mlir::Value foldColumns(int64_t width, mlir::Value initial,
+                          FoldBody body) override;
+
   mlir::Value loadVector(Memory memory, mlir::Value index, int64_t count,
-                         float filler = 0.0f);
+                         float filler = 0.0f) override;
   /// `value`, lane i of which is number `index` + i, with `filler` from `end`
   /// on.
   mlir::Value before(mlir::Value end, mlir::Value index, mlir::Value value,
                      float filler);
+  std::pair<mlir::Value, mlir::Value>
+  loadPairs(Memory memory, mlir::Value index, int64_t count) override;
   void storeVector(mlir::Value value, Memory memory, mlir::Value index,
-                   int64_t count);
+                   int64_t count) override;
   void copy(Memory from, Memory to, int64_t bytes);
   void clear(Memory memory, int64_t bytes); // to zeros
+  void copyRow(Memory from, Memory to, int64_t width) override;
+  void clearRow(Memory to, int64_t width) override;
 
   // f32, scalars or vectors alike.
-  mlir::Value splat(float value);
-  mlir::Value broadcast(mlir::Value scalar);
+  mlir::Value splat(float value) override;
+  mlir::Value broadcast(mlir::Value scalar) override;
   /// e to the power of a vector or scalar of at most 88; 0 below -87.3.
   /// Relative error below 2e-7.
-  mlir::Value exp(mlir::Value value);
+  mlir::Value exp(mlir::Value value) override;
   /// Sum or maximum of all lanes, by halves.
   mlir::Value sumLanes(mlir::Value vector);
   mlir::Value maxLanes(mlir::Value vector);
+  mlir::Value sumOfRow(mlir::Value vector) override { return sumLanes(vector); }
+  mlir::Value maxOfRow(mlir::Value vector) override { return maxLanes(vector); }
+  mlir::Value largestOf(Memory values, int64_t count) override;
 
   /// Transposes lanes() vectors of lanes() elements in registers.
   void transpose(llvm::MutableArrayRef<mlir::Value> square);

@@ -2,7 +2,6 @@
 //
 // Plans an op with its emitter.
 #include "lowering/kernels/KernelPlan.h"
-#include "lowering/kernels/DeviceCheck.h"
 
 using namespace mlir;
 
@@ -27,11 +26,8 @@ bool hasKernels(Operation *op) {
 static FailureOr<KernelPlan>
 runEmitter(Operation *op, ArrayRef<bool> accumulate, KernelLibrary &library) {
   KernelEmitters::Emitter emitter = library.getEmitters().lookup(op);
-  if (!emitter) {
-    if (hasKernels(op) && failed(requireCpu(op, library)))
-      return failure();
+  if (!emitter)
     return op->emitOpError("expected an op that has a kernel");
-  }
   auto inTask = cast<mlir::rota::TaskOpInterface>(op);
   for (auto [result, adds] : llvm::enumerate(accumulate))
     if (adds && !inTask.canAccumulate(result))

@@ -35,11 +35,28 @@ struct KernelPlan {
   llvm::SmallVector<int64_t> temporaries; // bytes of each
 };
 
+class KernelLibrary;
+class RowBuilder;
+struct RowForm;
+
+/// emitRowCode (RowBuilder.h) on a device.
+using EmitRows = llvm::FailureOr<std::string>(
+    KernelLibrary &library, mlir::Location loc, llvm::StringRef prefix,
+    llvm::StringRef key, unsigned arguments, const RowForm &space,
+    llvm::function_ref<void(RowBuilder &k, mlir::Value row)> body);
+EmitRows emitVectorRows;
+
 /// The device that kernels are made for.
 struct KernelTarget {
   KernelEmitters emitters;
+  EmitRows *emitRows = nullptr;
   unsigned vectorBits = 0; // size of a vector register; 0: not used
 };
+
+/// A CPU whose vector registers have `vectorBits`.
+inline KernelTarget vectorTarget(unsigned vectorBits) {
+  return {vectorEmitters(), emitVectorRows, vectorBits};
+}
 
 /// The threads that run a kernel on a GPU.
 struct LaunchShape {
@@ -57,9 +74,10 @@ public:
   KernelLibrary(mlir::MLIRContext *context, KernelTarget target);
   /// For a CPU whose vector registers have `vectorBits`.
   KernelLibrary(mlir::MLIRContext *context, unsigned vectorBits)
-      : KernelLibrary(context, KernelTarget{vectorEmitters(), vectorBits}) {}
+      : KernelLibrary(context, vectorTarget(vectorBits)) {}
 
   mlir::ModuleOp getModule() { return *module; }
+  const KernelTarget &getTarget() const { return target; }
   unsigned getVectorBits() const { return target.vectorBits; }
   const KernelEmitters &getEmitters() const { return target.emitters; }
 

@@ -115,20 +115,6 @@ void GpuMatrixCode::waitForCopies(int64_t pending) {
 // Fragments
 //===----------------------------------------------------------------------===//
 
-/// The elements of a struct.
-static SmallVector<Value> unpack(GpuBuilder &k, Value value) {
-  SmallVector<Value> elements;
-  auto type = cast<LLVM::LLVMStructType>(value.getType());
-  for (int64_t i = 0; i < int64_t(type.getBody().size()); ++i)
-    elements.push_back(LLVM::ExtractValueOp::create(k.ops(), value, i));
-  return elements;
-}
-
-static Type structOf(GpuBuilder &k, Type element) {
-  return LLVM::LLVMStructType::getLiteral(k.ops().getContext(),
-                                          SmallVector<Type>(4, element));
-}
-
 GpuMatrixCode::Addresses GpuMatrixCode::addressesOf(Memory tile, Order order) {
   // Lanes 8 m to 8 m + 7 give the rows of matrix m.
   Value matrix = k.div(lane, 8), low = k.rem(matrix, 2);
@@ -148,20 +134,7 @@ GpuMatrixCode::Fragment GpuMatrixCode::load(const Addresses &tile, int64_t row,
   int64_t count = tile.size();
   int64_t offset = row * stride() + step / count * (count * kRows);
   Memory at = k.offset(tile[step % count], k.i32(offset));
-  auto layout = transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row;
-  auto shape =
-      NVVM::LdStMatrixShapeAttr::get(k.ops().getContext(), /*m=*/8, /*n=*/8);
-  Value loaded = NVVM::LdMatrixOp::create(
-      k.ops(), structOf(k, k.ops().getI32Type()), at.base, /*num=*/4u, layout,
-      shape, NVVM::LdStMatrixEltType::B16);
-  SmallVector<Value> parts = unpack(k, loaded);
-  return {parts[0], parts[1], parts[2], parts[3]};
-}
-
-/// vector<2xf32>.
-static Value pairOf(GpuBuilder &k, Value low, Value high) {
-  auto type = VectorType::get({2}, low.getType());
-  return vector::FromElementsOp::create(k.ops(), type, ValueRange{low, high});
+  return loadMatrices(k, at, transposed);
 }
 
 Value GpuMatrixCode::pack(Value low, Value high) {
@@ -174,20 +147,6 @@ Value GpuMatrixCode::pack(Value low, Value high) {
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
-
-void GpuMatrixCode::multiplyAdd(const Fragment &left, const Fragment &right,
-                                MutableArrayRef<Value> sums) {
-  for (int64_t half = 0; half < 2; ++half) {
-    MutableArrayRef<Value> four = sums.slice(4 * half, 4);
-    Value product = NVVM::MmaOp::create(
-        k.ops(), structOf(k, k.ops().getF32Type()), ValueRange(left),
-        ValueRange{right[2 * half], right[2 * half + 1]}, ValueRange(four),
-        ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
-        std::array{NVVM::MMATypes::bf16, NVVM::MMATypes::bf16},
-        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-    llvm::copy(unpack(k, product), four.begin());
-  }
-}
 
 GpuMatrixCode::Values GpuMatrixCode::zeroSums() {
   return Values(sumsAt(steps(), 0), k.f32(0.0f));
@@ -205,7 +164,7 @@ GpuMatrixCode::Values GpuMatrixCode::dot(const Addresses &own, Memory tile,
     for (int64_t n = 0; n < rows / kRows; ++n) {
       Fragment right = load(addresses, n * kRows, step);
       for (int64_t i = 0; i < block.fragments; ++i)
-        multiplyAdd(left[i], right, all.slice(sumsAt(n, i), kFragmentSums));
+        multiplyAdd(k, left[i], right, all.slice(sumsAt(n, i), kFragmentSums));
     }
   }
   return sums;
@@ -226,7 +185,8 @@ void GpuMatrixCode::accumulate(ArrayRef<Value> weights, Memory tile,
     for (int64_t step = 0; step < steps(); ++step) {
       Fragment right = load(addresses, n * kRows, step, /*transposed=*/true);
       for (int64_t i = 0; i < block.fragments; ++i)
-        multiplyAdd(left[i], right, all.slice(sumsAt(step, i), kFragmentSums));
+        multiplyAdd(k, left[i], right,
+                    all.slice(sumsAt(step, i), kFragmentSums));
     }
   }
 }

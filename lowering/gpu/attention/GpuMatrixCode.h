@@ -5,17 +5,13 @@
 // c ^ (r % 8), so that neither eight rows of one chunk nor eight chunks of one
 // row share a bank. Rows are padded to whole groups of eight chunks; no
 // instruction reads the padding beyond a whole fragment, which is zero.
-//
-// A fragment is what the 32 lanes of a warp hold of a matrix of 16 rows: lane l
-// has elements 2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
 #ifndef ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 #define ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 
+#include "lowering/gpu/MatrixInstructions.h"
 #include "lowering/gpu/attention/GpuAttentionBlocks.h"
 
 #include "llvm/Support/MathExtras.h"
-
-#include <array>
 
 namespace rota::lowering {
 
@@ -65,8 +61,7 @@ public:
   // Fragments
   //===--------------------------------------------------------------------===//
 
-  /// Four registers (i32) of two bf16 each.
-  using Fragment = std::array<mlir::Value, 4>;
+  using Fragment = MatrixFragment;
   /// The fragment is the left matrix of a product, or two right ones whose
   /// columns are rows of the tile.
   enum class Order { Left, Right };
@@ -144,9 +139,6 @@ private:
   int64_t sumsAt(int64_t step, int64_t fragment) const {
     return (step * block.fragments + fragment) * kFragmentSums;
   }
-  /// sums[16 columns] += left * right, two right matrices.
-  void multiplyAdd(const Fragment &left, const Fragment &right,
-                   llvm::MutableArrayRef<mlir::Value> sums);
   /// Two f32 in one register, rounded.
   mlir::Value pack(mlir::Value low, mlir::Value high);
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Embedding copies rows of a table. Its derivative sorts the tokens by row
-// first, by counting: a block has a range of rows and finds the tokens of that
-// range, a thread of it those of one row. Then a block adds the cotangents of
-// one row, tokens in ascending order. No two threads add to one element, and
-// the sums have the order of the CPU. Tokens that have no row give zeros or add
-// nothing.
+// The derivative of embedding sorts the tokens by row first, by counting: a
+// block has a range of rows and finds the tokens of that range, a thread of it
+// those of one row. Then a block adds the cotangents of one row, tokens in
+// ascending order. No two threads add to one element, and the sums have the
+// order of the CPU. Tokens that have no row add nothing.
 #include "lowering/gpu/GpuBuilder.h"
 #include "lowering/kernels/Emit.h"
 #include "lowering/kernels/TokenShapes.h"
@@ -33,50 +32,6 @@ Value rowOf(GpuBuilder &k, const EmbeddingTable &table, Value token,
     return token;
   Memory first = k.argument(offset, k.ops().getI32Type());
   return k.sub(token, k.load(first, k.i32(0)));
-}
-
-//===----------------------------------------------------------------------===//
-// Embedding
-//===----------------------------------------------------------------------===//
-
-/// Bytes as integers, as many as one access can have.
-struct CopiedRow {
-  explicit CopiedRow(int64_t bytes) {
-    int64_t access = kAccessBytes;
-    while (bytes % access != 0)
-      access /= 2;
-    bits = 8 * std::min<int64_t>(access, 4);
-    width = access * 8 / bits;
-    chunks = bytes / access;
-  }
-  unsigned bits; // bits of an integer
-  int64_t width, chunks;
-};
-
-/// Arguments: tokens, table, result, offset of a part. `number` has a chunk of
-/// the result.
-void emitEmbedding(GpuBuilder &k, const EmbeddingTable &table,
-                   const CopiedRow &copied, Value number) {
-  ImplicitLocOpBuilder &b = k.ops();
-  Type integer = b.getIntegerType(copied.bits);
-  Value i = k.div(number, copied.chunks);
-  Value column = k.mul(k.widen(k.rem(number, copied.chunks)), copied.width);
-  auto indexIn = [&](Value row) {
-    return k.add(k.mul(k.widen(row), copied.chunks * copied.width), column);
-  };
-  Value row = rowOf(k, table, k.load(k.argument(0, b.getI32Type()), i),
-                    /*offset=*/3);
-  Value value = k.choose(
-      k.isWithin(row, table.vocabulary),
-      [&] {
-        return load(b, k.argument(1, integer).base, integer, indexIn(row),
-                    copied.width, kAccessBytes);
-      },
-      [&]() -> Value {
-        auto type = VectorType::get({copied.width}, integer);
-        return arith::ConstantOp::create(b, b.getZeroAttr(type));
-      });
-  k.store(value, k.argument(2, integer), indexIn(i));
 }
 
 //===----------------------------------------------------------------------===//
@@ -283,26 +238,6 @@ void emitGradient(GpuBuilder &k, const EmbeddingTable &table, Type element,
 
 } // namespace
 
-static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
-                                           KernelLibrary &library) {
-  EmbeddingTable table(op.getTokens(), op.getTable(), op.getOffset());
-  Type element = op.getTable().getType().getElementType();
-  int64_t bytes = table.columns * element.getIntOrFloatBitWidth() / 8;
-  CopiedRow copied(bytes);
-  std::string key = std::to_string(table.count) + " of " +
-                    std::to_string(table.vocabulary) + " of " +
-                    std::to_string(bytes) + (table.isPart ? " part" : "");
-  FailureOr<std::string> symbol =
-      emitEach(library, op->getLoc(), "embedding", key, 3 + table.isPart,
-               table.count * copied.chunks, [&](GpuBuilder &k, Value number) {
-                 emitEmbedding(k, table, copied, number);
-               });
-  auto plan = planCall(symbol, table.count, 1, /*operands=*/2);
-  if (succeeded(plan))
-    table.addOffset(plan->calls.back());
-  return plan;
-}
-
 static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
                                                ArrayRef<bool> accumulated,
                                                KernelLibrary &library) {
@@ -345,8 +280,10 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
   return plan;
 }
 
+void addEmbeddingRowsEmitters(KernelEmitters &emitters);
+
 void addGpuEmbeddingEmitters(KernelEmitters &emitters) {
-  emitters.add<planEmbedding>();
+  addEmbeddingRowsEmitters(emitters);
   emitters.add<planEmbeddingGrad>();
 }
 

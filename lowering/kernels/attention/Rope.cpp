@@ -1,73 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotary position embedding: a kernel row is one position of one sequence with
-// all its heads, so that its cosines and sines are read once.
-#include "lowering/kernels/KernelBuilder.h"
+// Rotary position embedding, on every device: a kernel row is some heads of one
+// position of one sequence, so that its cosines and sines are read once for
+// them.
+#include "lowering/kernels/RowBuilder.h"
 #include "lowering/kernels/TokenShapes.h"
+
+#include <numeric>
 
 using namespace mlir;
 
 namespace rota::lowering {
-namespace {
 
-/// The cosines and sines that stand in turn at `index` of the table, `count` of
+/// Heads of a row: all on a CPU, a few on a GPU, where a thread has a vector of
 /// each.
-std::pair<Value, Value> loadAngles(KernelBuilder &k, Memory table, Value index,
-                                   int64_t count) {
-  int64_t lanes = k.lanes(), second = 2 * count - lanes;
-  Value low = k.loadVector(table, index, std::min(2 * count, lanes));
-  Value high = second > 0 ? k.loadVector(table, k.add(index, lanes), second)
-                          : k.splat(0.0f);
-  SmallVector<int64_t> even, odd;
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    even.push_back(2 * lane);
-    odd.push_back(2 * lane + 1);
-  }
-  return {k.shuffle(low, high, even), k.shuffle(low, high, odd)};
+static int64_t headsOfRow(const RopeShape &shape,
+                          const KernelLibrary &library) {
+  if (library.getVectorBits() != 0)
+    return shape.heads;
+  constexpr int64_t most = 4;
+  return std::gcd(shape.heads, most);
 }
 
 /// Arguments: operand, table, result (which may be the operand).
-void emitRope(KernelBuilder &k, const RopeShape &shape) {
-  int64_t half = shape.size / 2, lanes = k.lanes();
+static void emitRope(RowBuilder &k, const RopeShape &shape, int64_t heads,
+                     Value row) {
+  int64_t half = shape.size / 2, groups = shape.heads / heads;
   Memory input = k.argument(0, shape.element);
   Memory table = k.argument(1, k.ops().getF32Type());
   Memory result = k.argument(2, shape.element);
-  k.loop(k.begin(), k.end(), 1, [&](Value row) {
-    Value angles = k.mul(k.rem(row, shape.sequence), shape.size);
-    Value start = k.mul(row, shape.heads * shape.size);
-    auto rotate = [&](Value pair, int64_t count) {
-      auto [cosine, sine] =
-          loadAngles(k, table, k.add(angles, k.mul(pair, 2)), count);
-      if (shape.inverse)
-        sine = k.subf(k.splat(0.0f), sine);
-      Value minusSine = k.subf(k.splat(0.0f), sine);
-      k.loop(0, shape.heads, 1, [&](Value head) {
-        Value at = k.add(k.add(start, k.mul(head, shape.size)), pair);
-        Value pairAt = k.add(at, half);
-        Value a = k.loadVector(input, at, count);
-        Value b = k.loadVector(input, pairAt, count);
-        k.storeVector(k.fma(b, minusSine, k.mulf(a, cosine)), result, at,
-                      count);
-        k.storeVector(k.fma(a, sine, k.mulf(b, cosine)), result, pairAt, count);
-      });
-    };
-    int64_t whole = half / lanes * lanes;
-    if (whole > 0)
-      k.loop(0, whole, lanes, [&](Value pair) { rotate(pair, lanes); });
-    if (whole < half)
-      rotate(k.i64(whole), half - whole);
+  Value position = groups == 1 ? row : k.div(row, groups);
+  Value angles = k.mul(k.rem(position, shape.sequence), shape.size);
+  Value start = k.mul(row, heads * shape.size);
+  auto rotate = [&](Value pair, int64_t count) {
+    auto [cosine, sine] =
+        k.loadPairs(table, k.add(angles, k.mul(pair, 2)), count);
+    if (shape.inverse)
+      sine = k.subf(k.splat(0.0f), sine);
+    Value minusSine = k.subf(k.splat(0.0f), sine);
+    k.loop(0, heads, 1, [&, cosine = cosine, sine = sine](Value head) {
+      Value at = k.add(k.add(start, k.mul(head, shape.size)), pair);
+      Value pairAt = k.add(at, half);
+      Value a = k.loadVector(input, at, count);
+      Value b = k.loadVector(input, pairAt, count);
+      k.storeVector(k.fma(b, minusSine, k.mulf(a, cosine)), result, at, count);
+      k.storeVector(k.fma(a, sine, k.mulf(b, cosine)), result, pairAt, count);
+    });
+  };
+  k.overColumns(half, [&](Value pair, ArrayRef<int64_t> counts) {
+    for (int64_t count : counts) {
+      rotate(pair, count);
+      pair = k.add(pair, k.lanes());
+    }
   });
 }
-
-} // namespace
 
 static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
                                       KernelLibrary &library) {
   RopeShape shape(op);
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "rope", shape.key(), 3,
-                    [&](KernelBuilder &k) { emitRope(k, shape); });
-  return planCall(symbol, shape.batch * shape.sequence, 1, /*operands=*/2);
+  int64_t heads = headsOfRow(shape, library);
+  RowForm form{shape.batch * shape.sequence * (shape.heads / heads),
+               shape.size / 2, shape.element.getIntOrFloatBitWidth(),
+               /*most=*/256, /*alone=*/true};
+  FailureOr<std::string> symbol = emitRowCode(
+      library, op->getLoc(), "rope", shape.key(), 3, form,
+      [&](RowBuilder &k, Value row) { emitRope(k, shape, heads, row); });
+  return planCall(symbol, form.rows, 1, /*operands=*/2);
 }
 
 void addRopeEmitters(KernelEmitters &emitters) { emitters.add<planRope>(); }

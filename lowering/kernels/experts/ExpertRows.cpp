@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The places of choices, and the moves between tokens and the rows of their
-// places. Places are found part by part of the sequences; tokens, rows and
-// choices are moved one by one, each by one kernel row, so that every element
-// has one writer and one order of sums.
+// places, on every device. Places are found part by part of the sequences;
+// tokens, rows and choices are moved one by one, each by one kernel row, so
+// that every element has one writer and one order of sums.
 #include "ir/rota/experts/Experts.h"
-#include "lowering/kernels/experts/ExpertCode.h"
+#include "lowering/kernels/RowBuilder.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -29,11 +29,11 @@ struct PartShape {
   }
 
   /// The number of the first choice of that part.
-  Value firstChoice(KernelBuilder &b, Value part) const {
+  Value firstChoice(RowBuilder &b, Value part) const {
     return b.mul(inSequences(b, part, batch, parts), tokens * k);
   }
   /// The part of the token of that number.
-  Value partOf(KernelBuilder &b, Value token) const {
+  Value partOf(RowBuilder &b, Value token) const {
     return inSequences(b, b.div(token, tokens), parts, batch);
   }
 
@@ -43,7 +43,7 @@ struct PartShape {
 
 private:
   /// `number` of a table [rows, columns] in the table [columns, rows].
-  Value inSequences(KernelBuilder &b, Value number, int64_t columns,
+  Value inSequences(RowBuilder &b, Value number, int64_t columns,
                     int64_t rows) const {
     if (parts == 1)
       return number;
@@ -79,11 +79,11 @@ struct PlaceShape : PartShape {
 /// the same sequence's earlier parts. `all` [number of parts, batch, experts]
 /// are the choices of all parts, of which part `part` of this rank is number
 /// `first + part / batch`.
-void emitRoom(KernelBuilder &k, const PlaceShape &shape, Memory all, Value part,
+void emitRoom(RowBuilder &k, const PlaceShape &shape, Memory all, Value part,
               Value first, Memory room) {
   Value own = k.div(part, shape.batch);
   Value sequence = k.sub(part, k.mul(own, shape.batch));
-  k.loop(0, shape.experts, 1, [&](Value expert) {
+  k.each(shape.experts, [&](Value expert) {
     Value taken =
         k.loop(k.i64(0), k.add(first, own), 1, {k.i64(0)},
                [&](Value earlier, ValueRange sum) -> SmallVector<Value> {
@@ -92,85 +92,64 @@ void emitRoom(KernelBuilder &k, const PlaceShape &shape, Memory all, Value part,
                  return {k.add(sum[0], k.loadIndex(all, at))};
                })[0];
     Value left = k.sub(k.i64(shape.capacity), taken);
-    storeIndex(k, k.select(k.isLess(left, k.i64(0)), k.i64(0), left), room,
-               expert);
+    k.storeIndex(k.max(left, k.i64(0)), room, expert);
   });
-}
-
-/// The choices of each expert in each part of this rank, `all`.
-void emitChoices(KernelBuilder &k, const PlaceShape &shape, Memory experts,
-                 Memory all) {
-  k.clear(all, shape.count() * shape.experts * 4);
-  k.loop(0, shape.count(), 1, [&](Value part) {
-    Value start = shape.firstChoice(k, part);
-    Memory own = k.offset(all, k.mul(part, shape.experts));
-    k.loop(0, shape.choices, 1, [&](Value i) {
-      Value expert = k.loadIndex(experts, k.add(start, i));
-      k.when(k.isWithin(expert, shape.experts), [&] {
-        storeIndex(k, k.add(k.loadIndex(own, expert), 1), own, expert);
-      });
-    });
-  });
+  k.sync();
 }
 
 /// The number of each choice among those of its expert, or -1, and the counts.
 /// With `room`, an expert takes no more choices than that says.
-void emitCounts(KernelBuilder &k, const PlaceShape &shape, Memory experts,
+void emitCounts(RowBuilder &k, const PlaceShape &shape, Memory experts,
                 Memory places, Memory counts, std::optional<Memory> room) {
-  k.clear(counts, shape.experts * 4);
-  k.loop(0, shape.choices, 1, [&](Value i) {
-    Value expert = k.loadIndex(experts, i);
-    Value taken = k.choose(
-        k.isWithin(expert, shape.experts),
-        [&] {
-          Value count = k.loadIndex(counts, expert);
-          if (shape.capacity == 0) {
-            storeIndex(k, k.add(count, 1), counts, expert);
-            return count;
-          }
-          Value most =
-              room ? k.loadIndex(*room, expert) : k.i64(shape.capacity);
-          Value fits = k.isLess(count, most);
-          storeIndex(k, k.select(fits, k.add(count, 1), count), counts, expert);
-          return k.select(fits, count, k.i64(-1));
-        },
-        [&] { return k.i64(-1); });
-    storeIndex(k, taken, places, i);
-  });
+  k.each(shape.choices, [&](Value i) { k.storeIndex(k.i64(-1), places, i); });
+  k.sync();
+  auto take = [&](Value i, Value expert, Value count) {
+    if (shape.capacity == 0) {
+      k.storeIndex(count, places, i);
+      return k.add(count, 1);
+    }
+    Value most = room ? k.loadIndex(*room, expert) : k.i64(shape.capacity);
+    Value fits = k.isLess(count, most);
+    k.when(fits, [&] { k.storeIndex(count, places, i); });
+    return k.select(fits, k.add(count, 1), count);
+  };
+  k.forEachKey(experts, shape.choices, shape.experts, counts, take);
+  k.sync();
 }
 
 /// The place of each choice from its number in its expert.
-void emitPlaces(KernelBuilder &k, const PlaceShape &shape, Memory experts,
+void emitPlaces(RowBuilder &k, const PlaceShape &shape, Memory experts,
                 Memory places, Memory counts) {
   int64_t ofBlock = shape.experts / shape.blocks;
   int64_t rows = shape.rows / shape.blocks;
-  Memory starts{k.stack(shape.experts).base, k.ops().getI32Type()};
-  k.loop(0, shape.blocks, 1, [&](Value block) {
+  Memory starts = k.local(shape.experts, k.ops().getI32Type());
+  k.each(shape.blocks, [&](Value block) {
     Value first = k.mul(block, ofBlock);
     k.loop(k.i64(0), k.i64(ofBlock), 1, {k.i64(0)},
            [&](Value i, ValueRange used) -> SmallVector<Value> {
              Value expert = k.add(first, i);
-             storeIndex(k, used[0], starts, expert);
+             k.storeIndex(used[0], starts, expert);
              return {k.add(used[0], k.loadIndex(counts, expert))};
            });
   });
-  k.loop(0, shape.choices, 1, [&](Value i) {
+  k.sync();
+  k.each(shape.choices, [&](Value i) {
     Value number = k.loadIndex(places, i);
     k.when(k.isLess(k.i64(-1), number), [&] {
       Value expert = k.loadIndex(experts, i);
       Value inBlock = k.add(k.loadIndex(starts, expert), number);
       Value place = k.add(k.mul(k.div(expert, ofBlock), rows), inBlock);
       Value overflow = k.add(inBlock, shape.rows - rows);
-      storeIndex(k, k.select(k.isLess(inBlock, k.i64(rows)), place, overflow),
-                 places, i);
+      k.storeIndex(k.select(k.isLess(inBlock, k.i64(rows)), place, overflow),
+                   places, i);
     });
   });
 }
 
-/// Places and counts of parts. Arguments: experts; with countsEarlier the
+/// Places and counts of a part. Arguments: experts; with countsEarlier the
 /// choices of all parts and, of others, the number of the first part here;
 /// places, counts.
-void emitPlacesOfParts(KernelBuilder &k, const PlaceShape &shape) {
+void emitPlacesOfPart(RowBuilder &k, const PlaceShape &shape, Value part) {
   Type i32 = k.ops().getI32Type();
   unsigned next = 0;
   Memory experts = k.argument(next++, i32);
@@ -178,20 +157,27 @@ void emitPlacesOfParts(KernelBuilder &k, const PlaceShape &shape) {
   Value before = k.i64(0);
   if (shape.countsEarlier()) {
     all = k.argument(next++, i32);
-    room = Memory{k.stack(shape.experts).base, i32};
+    room = k.local(shape.experts, i32);
   }
   if (shape.hasOthers)
     before = k.loadIndex(k.argument(next++, i32), k.i64(0));
   Memory places = k.argument(next++, i32), counts = k.argument(next, i32);
-  k.loop(k.begin(), k.end(), 1, [&](Value part) {
-    Value first = shape.firstChoice(k, part);
-    Memory own = k.offset(experts, first), to = k.offset(places, first),
-           of = k.offset(counts, k.mul(part, shape.experts));
-    if (room)
-      emitRoom(k, shape, *all, part, before, *room);
-    emitCounts(k, shape, own, to, of, room);
-    emitPlaces(k, shape, own, to, of);
-  });
+  Value first = shape.firstChoice(k, part);
+  Memory own = k.offset(experts, first), to = k.offset(places, first),
+         of = k.offset(counts, k.mul(part, shape.experts));
+  if (room)
+    emitRoom(k, shape, *all, part, before, *room);
+  emitCounts(k, shape, own, to, of, room);
+  emitPlaces(k, shape, own, to, of);
+}
+
+/// The choices of each expert in a part. Arguments: experts, choices.
+void emitChoices(RowBuilder &k, const PlaceShape &shape, Value part) {
+  Type i32 = k.ops().getI32Type();
+  Memory experts = k.offset(k.argument(0, i32), shape.firstChoice(k, part));
+  Memory own = k.offset(k.argument(1, i32), k.mul(part, shape.experts));
+  k.forEachKey(experts, shape.choices, shape.experts, own,
+               [&](Value, Value, Value count) { return k.add(count, 1); });
 }
 
 /// Tokens [batch, parts * tokens, width], their choices, and rows [parts *
@@ -213,6 +199,11 @@ struct MoveShape : PartShape {
     return key;
   }
 
+  /// A kernel of `count` rows, each of one row of elements.
+  RowForm space(int64_t count) const {
+    return {count, width, element.getIntOrFloatBitWidth()};
+  }
+
   int64_t rows, width;
   mlir::Type element;
   bool weighed, isPart;
@@ -222,7 +213,7 @@ struct MoveShape : PartShape {
 /// there are some.
 struct Choices {
   /// From argument `next` on: places, weights, offset.
-  Choices(KernelBuilder &k, const MoveShape &shape, unsigned next)
+  Choices(RowBuilder &k, const MoveShape &shape, unsigned next)
       : k(k), shape(shape), places(k.argument(next++, k.ops().getI32Type())) {
     if (shape.weighed)
       weights = k.argument(next++, k.ops().getF32Type());
@@ -238,7 +229,7 @@ struct Choices {
   Value isRow(Value row) { return k.isWithin(row, shape.rows); }
   Value weightOf(Value i) { return k.load(weights, i); }
 
-  KernelBuilder &k;
+  RowBuilder &k;
   const MoveShape &shape;
   Memory places, weights{};
   Value first;
@@ -246,119 +237,103 @@ struct Choices {
 
 /// The number of the choice of each row of a part, or -1.
 /// Arguments: numbers [parts * batch, rows], then those of Choices.
-void emitInverse(KernelBuilder &k, const MoveShape &shape) {
+void emitInverse(RowBuilder &k, const MoveShape &shape, Value part) {
   Memory numbers = k.argument(0, k.ops().getI32Type());
   Choices choices(k, shape, 1);
-  int64_t count = shape.tokens * shape.k;
-  k.loop(k.begin(), k.end(), 1, [&](Value part) {
-    Memory own = k.offset(numbers, k.mul(part, shape.rows));
-    Value none = k.i64(-1), start = shape.firstChoice(k, part);
-    k.loop(0, shape.rows, 1, [&](Value row) { storeIndex(k, none, own, row); });
-    k.loop(0, count, 1, [&](Value i) {
-      Value choice = k.add(start, i), row = choices.rowOf(choice);
-      k.when(choices.isRow(row), [&] { storeIndex(k, choice, own, row); });
-    });
+  Memory own = k.offset(numbers, k.mul(part, shape.rows));
+  Value start = shape.firstChoice(k, part);
+  k.each(shape.rows, [&](Value row) { k.storeIndex(k.i64(-1), own, row); });
+  k.sync();
+  k.each(shape.tokens * shape.k, [&](Value i) {
+    Value choice = k.add(start, i), row = choices.rowOf(choice);
+    k.when(choices.isRow(row), [&] { k.storeIndex(choice, own, row); });
   });
 }
 
 /// Arguments: numbers, tokens, rows, then those of Choices.
-void emitDispatch(KernelBuilder &k, const MoveShape &shape) {
+void emitDispatch(RowBuilder &k, const MoveShape &shape, Value row) {
   Memory numbers = k.argument(0, k.ops().getI32Type());
   Memory tokens = k.argument(1, shape.element);
   Memory rows = k.argument(2, shape.element);
   Choices choices(k, shape, 3);
-  int64_t bytes = shape.width * shape.element.getIntOrFloatBitWidth() / 8;
-  k.loop(k.begin(), k.end(), 1, [&](Value row) {
-    Memory to = k.offset(rows, k.mul(row, shape.width));
-    Value choice = k.loadIndex(numbers, row);
-    auto move = [&] {
-      Memory from =
-          k.offset(tokens, k.mul(k.div(choice, shape.k), shape.width));
-      if (!shape.weighed)
-        return k.copy(from, to, bytes);
-      Value weight = k.broadcast(choices.weightOf(choice));
-      overColumns(k, shape.width, [&](Value at, ArrayRef<int64_t> counts) {
-        for (int64_t count : counts) {
-          k.storeVector(k.mulf(weight, k.loadVector(from, at, count)), to, at,
-                        count);
-          at = k.add(at, k.lanes());
-        }
-      });
-    };
-    k.branch(k.isLess(k.i64(-1), choice), move, [&] { k.clear(to, bytes); });
-  });
-}
-
-/// Arguments: rows, tokens, then those of Choices.
-void emitCombine(KernelBuilder &k, const MoveShape &shape) {
-  Memory rows = k.argument(0, shape.element);
-  Memory tokens = k.argument(1, shape.element);
-  Choices choices(k, shape, 2);
-  k.loop(k.begin(), k.end(), 1, [&](Value token) {
-    Memory to = k.offset(tokens, k.mul(token, shape.width));
-    Value start = k.mul(token, shape.k);
-    Value base = k.mul(shape.partOf(k, token), shape.rows);
-    overColumns(k, shape.width, [&](Value first, ArrayRef<int64_t> counts) {
-      SmallVector<Value> zeros(counts.size(), k.splat(0.0f));
-      auto add = [&](Value j, ValueRange sums) -> SmallVector<Value> {
-        Value choice = k.add(start, j), row = choices.rowOf(choice);
-        auto added = [&] {
-          Value at = k.add(base, row);
-          at = k.add(k.mul(at, shape.width), first);
-          SmallVector<Value> result;
-          for (auto [sum, count] : llvm::zip(sums, counts)) {
-            Value value = k.loadVector(rows, at, count);
-            result.push_back(
-                shape.weighed
-                    ? k.fma(k.broadcast(choices.weightOf(choice)), value, sum)
-                    : k.addf(sum, value));
-            at = k.add(at, k.lanes());
-          }
-          return result;
-        };
-        return k.choose(choices.isRow(row), added,
-                        [&] { return SmallVector<Value>(sums); });
-      };
-      auto sums = k.loop(k.i64(0), k.i64(shape.k), 1, zeros, add);
-      Value at = first;
-      for (auto [sum, count] : llvm::zip(sums, counts)) {
-        k.storeVector(sum, to, at, count);
+  Memory to = k.offset(rows, k.mul(row, shape.width));
+  Value choice = k.loadIndex(numbers, row);
+  auto move = [&] {
+    Memory from = k.offset(tokens, k.mul(k.div(choice, shape.k), shape.width));
+    if (!shape.weighed)
+      return k.copyRow(from, to, shape.width);
+    Value weight = k.broadcast(choices.weightOf(choice));
+    k.overColumns(shape.width, [&](Value at, ArrayRef<int64_t> counts) {
+      for (int64_t count : counts) {
+        k.storeVector(k.mulf(weight, k.loadVector(from, at, count)), to, at,
+                      count);
         at = k.add(at, k.lanes());
       }
     });
+  };
+  k.branch(k.isLess(k.i64(-1), choice), move,
+           [&] { k.clearRow(to, shape.width); });
+}
+
+/// Arguments: rows, tokens, then those of Choices.
+void emitCombine(RowBuilder &k, const MoveShape &shape, Value token) {
+  Memory rows = k.argument(0, shape.element);
+  Memory tokens = k.argument(1, shape.element);
+  Choices choices(k, shape, 2);
+  Memory to = k.offset(tokens, k.mul(token, shape.width));
+  Value start = k.mul(token, shape.k);
+  Value base = k.mul(shape.partOf(k, token), shape.rows);
+  k.overColumns(shape.width, [&](Value first, ArrayRef<int64_t> counts) {
+    SmallVector<Value> zeros(counts.size(), k.splat(0.0f));
+    auto add = [&](Value j, ValueRange sums) -> SmallVector<Value> {
+      Value choice = k.add(start, j), row = choices.rowOf(choice);
+      auto added = [&] {
+        Value at = k.add(base, row);
+        at = k.add(k.mul(at, shape.width), first);
+        SmallVector<Value> result;
+        for (auto [sum, count] : llvm::zip(sums, counts)) {
+          Value value = k.loadVector(rows, at, count);
+          result.push_back(
+              shape.weighed
+                  ? k.fma(k.broadcast(choices.weightOf(choice)), value, sum)
+                  : k.addf(sum, value));
+          at = k.add(at, k.lanes());
+        }
+        return result;
+      };
+      return k.choose(choices.isRow(row), added,
+                      [&] { return SmallVector<Value>(sums); });
+    };
+    auto sums = k.loop(k.i64(0), k.i64(shape.k), 1, zeros, add);
+    Value at = first;
+    for (auto [sum, count] : llvm::zip(sums, counts)) {
+      k.storeVector(sum, to, at, count);
+      at = k.add(at, k.lanes());
+    }
   });
 }
 
 /// Arguments: tokens, rows, result, then those of Choices.
-void emitDot(KernelBuilder &k, const MoveShape &shape) {
+void emitDot(RowBuilder &k, const MoveShape &shape, Value choice) {
   Memory tokens = k.argument(0, shape.element);
   Memory rows = k.argument(1, shape.element);
   Memory result = k.argument(2, k.ops().getF32Type());
   Choices choices(k, shape, 3);
-  int64_t whole = shape.width / k.lanes() * k.lanes();
-  k.loop(k.begin(), k.end(), 1, [&](Value choice) {
-    Value row = choices.rowOf(choice);
-    auto dot = [&] {
-      Value token = k.div(choice, shape.k);
-      Value base = k.mul(shape.partOf(k, token), shape.rows);
-      Memory a = k.offset(tokens, k.mul(token, shape.width));
-      Memory b = k.offset(rows, k.mul(k.add(base, row), shape.width));
-      auto add = [&](Value at, int64_t count, Value sum) {
-        return k.fma(k.loadVector(a, at, count), k.loadVector(b, at, count),
-                     sum);
-      };
-      Value sum = k.loop(k.i64(0), k.i64(whole), k.lanes(), {k.splat(0.0f)},
-                         [&](Value at, ValueRange sum) -> SmallVector<Value> {
-                           return {add(at, k.lanes(), sum[0])};
-                         })[0];
-      if (whole < shape.width)
-        sum = add(k.i64(whole), shape.width - whole, sum);
-      return k.sumLanes(sum);
-    };
-    Value value =
-        k.choose(choices.isRow(row), dot, [&] { return k.f32(0.0f); });
-    k.store(value, result, choice);
-  });
+  Value row = choices.rowOf(choice);
+  auto dot = [&] {
+    Value token = k.div(choice, shape.k);
+    Value base = k.mul(shape.partOf(k, token), shape.rows);
+    Memory a = k.offset(tokens, k.mul(token, shape.width));
+    Memory b = k.offset(rows, k.mul(k.add(base, row), shape.width));
+    Value sum = k.sumOfRow(k.foldColumns(
+        shape.width, k.splat(0.0f), [&](Value at, int64_t count, Value sum) {
+          return k.fma(k.loadVector(a, at, count), k.loadVector(b, at, count),
+                       sum);
+        }));
+    k.once([&] { k.store(sum, result, choice); });
+  };
+  k.branch(choices.isRow(row), dot,
+           [&] { k.once([&] { k.store(k.f32(0.0f), result, choice); }); });
 }
 
 using Kind = KernelArgument::Kind;
@@ -380,9 +355,10 @@ static FailureOr<KernelPlan> planExpertPlaces(mlir::rota::ExpertPlacesOp op,
   PlaceShape shape(op);
   // Choices of all parts come from `others`, or from a kernel before.
   unsigned extra = shape.countsEarlier() ? 1 + shape.hasOthers : 0;
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "expert_places", shape.key(), 3 + extra,
-                    [&](KernelBuilder &k) { emitPlacesOfParts(k, shape); });
+  RowForm space{shape.count(), shape.choices, 32};
+  FailureOr<std::string> symbol = emitRowCode(
+      library, op->getLoc(), "expert_places", shape.key(), 3 + extra, space,
+      [&](RowBuilder &k, Value part) { emitPlacesOfPart(k, shape, part); });
   if (failed(symbol))
     return failure();
   KernelPlan plan;
@@ -390,18 +366,16 @@ static FailureOr<KernelPlan> planExpertPlaces(mlir::rota::ExpertPlacesOp op,
   if (shape.hasOthers) {
     call.arguments.append({{Kind::Operand, 1}, {Kind::Operand, 2}});
   } else if (extra) {
-    FailureOr<std::string> choices = emitDedicated(
-        library, "choices_of_parts", shape.key(), 2, [&](KernelBuilder &k) {
-          Type i32 = k.ops().getI32Type();
-          Memory experts = k.argument(0, i32), all = k.argument(1, i32);
-          k.loop(k.begin(), k.end(), 1,
-                 [&](Value) { emitChoices(k, shape, experts, all); });
-        });
+    FailureOr<std::string> choices = emitRowCode(
+        library, op->getLoc(), "choices_of_parts", shape.key(), 2, space,
+        [&](RowBuilder &k, Value part) { emitChoices(k, shape, part); });
     if (failed(choices))
       return failure();
     plan.temporaries = {shape.count() * shape.experts * 4};
-    plan.calls.push_back(
-        {*choices, 1, 1, {{Kind::Operand, 0}, {Kind::Temporary, 0}}});
+    plan.calls.push_back({*choices,
+                          shape.count(),
+                          1,
+                          {{Kind::Operand, 0}, {Kind::Temporary, 0}}});
     call.arguments.push_back({Kind::Temporary, 0});
   }
   call.arguments.append({{Kind::Result, 0}, {Kind::Result, 1}});
@@ -412,12 +386,15 @@ static FailureOr<KernelPlan> planExpertPlaces(mlir::rota::ExpertPlacesOp op,
 static FailureOr<KernelPlan> planDispatch(mlir::rota::DispatchOp op,
                                           KernelLibrary &library) {
   MoveShape shape(op, op.getWeights());
-  FailureOr<std::string> inverse = emitDedicated(
-      library, "rows_of_choices", shape.key(), 1 + choiceArguments(shape),
-      [&](KernelBuilder &k) { emitInverse(k, shape); });
-  FailureOr<std::string> move = emitDedicated(
-      library, "dispatch", shape.key(), 3 + choiceArguments(shape),
-      [&](KernelBuilder &k) { emitDispatch(k, shape); });
+  int64_t rows = shape.count() * shape.rows;
+  FailureOr<std::string> inverse = emitRowCode(
+      library, op->getLoc(), "rows_of_choices", shape.key(),
+      1 + choiceArguments(shape), {shape.count(), shape.rows, 32},
+      [&](RowBuilder &k, Value part) { emitInverse(k, shape, part); });
+  FailureOr<std::string> move = emitRowCode(
+      library, op->getLoc(), "dispatch", shape.key(),
+      3 + choiceArguments(shape), shape.space(rows),
+      [&](RowBuilder &k, Value row) { emitDispatch(k, shape, row); });
   if (failed(inverse) || failed(move))
     return failure();
   KernelPlan plan;
@@ -426,7 +403,7 @@ static FailureOr<KernelPlan> planDispatch(mlir::rota::DispatchOp op,
   addChoices(first, shape, 1);
   KernelCall second{
       *move,
-      shape.count() * shape.rows,
+      rows,
       1,
       {{Kind::Temporary, 0}, {Kind::Operand, 0}, {Kind::Result, 0}}};
   addChoices(second, shape, 1);
@@ -437,10 +414,12 @@ static FailureOr<KernelPlan> planDispatch(mlir::rota::DispatchOp op,
 static FailureOr<KernelPlan> planCombine(mlir::rota::CombineOp op,
                                          KernelLibrary &library) {
   MoveShape shape(op, op.getWeights());
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "combine", shape.key(), 2 + choiceArguments(shape),
-                    [&](KernelBuilder &k) { emitCombine(k, shape); });
-  auto plan = planCall(symbol, shape.count() * shape.tokens, 1, /*operands=*/1);
+  int64_t tokens = shape.count() * shape.tokens;
+  FailureOr<std::string> symbol = emitRowCode(
+      library, op->getLoc(), "combine", shape.key(), 2 + choiceArguments(shape),
+      shape.space(tokens),
+      [&](RowBuilder &k, Value token) { emitCombine(k, shape, token); });
+  auto plan = planCall(symbol, tokens, 1, /*operands=*/1);
   if (succeeded(plan))
     addChoices(plan->calls.back(), shape, 1);
   return plan;
@@ -449,11 +428,12 @@ static FailureOr<KernelPlan> planCombine(mlir::rota::CombineOp op,
 static FailureOr<KernelPlan> planChoiceDot(mlir::rota::ChoiceDotOp op,
                                            KernelLibrary &library) {
   MoveShape shape(op, Value());
-  FailureOr<std::string> symbol = emitDedicated(
-      library, "choice_dot", shape.key(), 3 + choiceArguments(shape),
-      [&](KernelBuilder &k) { emitDot(k, shape); });
-  auto plan = planCall(symbol, shape.count() * shape.tokens * shape.k, 1,
-                       /*operands=*/2);
+  int64_t choices = shape.count() * shape.tokens * shape.k;
+  FailureOr<std::string> symbol = emitRowCode(
+      library, op->getLoc(), "choice_dot", shape.key(),
+      3 + choiceArguments(shape), shape.space(choices),
+      [&](RowBuilder &k, Value choice) { emitDot(k, shape, choice); });
+  auto plan = planCall(symbol, choices, 1, /*operands=*/2);
   if (succeeded(plan))
     addChoices(plan->calls.back(), shape, 2);
   return plan;

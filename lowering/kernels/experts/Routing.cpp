@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routing of tokens to experts, and its derivative. A kernel row is a token:
-// its scores lie on the stack, computed in vectors, and its choices are found
-// one after the other.
+// Routing of tokens to experts, and its derivative, on every device. A kernel
+// row is a token: its scores lie in memory of the row, computed in vectors, and
+// its choices are found one after the other.
 #include "ir/rota/experts/Experts.h"
-#include "lowering/kernels/experts/ExpertCode.h"
+#include "lowering/kernels/RowBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 
@@ -36,6 +38,9 @@ struct Routing {
     return key;
   }
 
+  /// A kernel row for each token, done by one warp on a GPU.
+  RowForm space() const { return {tokens, experts, 32, /*most=*/32}; }
+
   int64_t tokens, experts, k;
   bool sigmoid, normalize;
   float scaling;
@@ -43,57 +48,47 @@ struct Routing {
 
 class TokenCode {
 public:
-  TokenCode(KernelBuilder &k, const Routing &of)
-      : k(k), of(of), scores(k.stack(of.experts)) {}
+  TokenCode(RowBuilder &k, const Routing &of)
+      : k(k), of(of), scores(k.local(of.experts, k.ops().getF32Type())) {}
 
-  /// Calls body(first, count) for the vectors of `elements`.
-  void overVectors(int64_t elements,
-                   llvm::function_ref<void(Value first, int64_t count)> body) {
-    for (int64_t at = 0; at < elements; at += k.lanes())
-      body(k.i64(at), std::min(k.lanes(), elements - at));
+  /// Calls body(at, count) for the vectors of a row of the experts.
+  void overExperts(llvm::function_ref<void(Value at, int64_t count)> body) {
+    k.overColumns(of.experts, [&](Value at, ArrayRef<int64_t> counts) {
+      for (int64_t count : counts) {
+        body(at, count);
+        at = k.add(at, k.lanes());
+      }
+    });
   }
 
   /// Fills `scores` from the logits of one token.
   void computeScores(Memory logits) {
-    if (of.sigmoid)
-      return overVectors(of.experts, [&](Value at, int64_t count) {
+    if (of.sigmoid) {
+      overExperts([&](Value at, int64_t count) {
         Value x = k.maxf(k.splat(kLeastLogit), k.loadVector(logits, at, count));
         Value e = k.exp(k.subf(k.splat(0.0f), x));
         k.storeVector(k.divf(k.splat(1.0f), k.addf(k.splat(1.0f), e)), scores,
                       at, count);
       });
-    Value largest = k.splat(kNone);
-    overVectors(of.experts, [&](Value at, int64_t count) {
-      largest = k.maxf(largest, k.loadVector(logits, at, count, kNone));
-    });
-    largest = k.broadcast(k.maxLanes(largest));
-    Value sum = k.splat(0.0f);
-    overVectors(of.experts, [&](Value at, int64_t count) {
-      Value e = k.exp(k.subf(k.loadVector(logits, at, count, kNone), largest));
-      k.storeVector(e, scores, at, count);
-      sum = k.addf(sum, e);
-    });
-    sum = k.broadcast(k.sumLanes(sum));
-    overVectors(of.experts, [&](Value at, int64_t count) {
+      return k.sync();
+    }
+    Value largest = k.broadcast(k.maxOfRow(k.foldColumns(
+        of.experts, k.splat(kNone), [&](Value at, int64_t count, Value most) {
+          return k.maxf(most, k.loadVector(logits, at, count, kNone));
+        })));
+    Value sum = k.broadcast(k.sumOfRow(k.foldColumns(
+        of.experts, k.splat(0.0f), [&](Value at, int64_t count, Value sum) {
+          Value x = k.loadVector(logits, at, count, kNone);
+          Value e = k.exp(k.subf(x, largest));
+          k.storeVector(e, scores, at, count);
+          return k.addf(sum, e);
+        })));
+    // A thread reads the vectors that it has written itself.
+    overExperts([&](Value at, int64_t count) {
       k.storeVector(k.divf(k.loadVector(scores, at, count), sum), scores, at,
                     count);
     });
-  }
-
-  Value greater(Value a, Value b) {
-    return arith::CmpFOp::create(k.ops(), arith::CmpFPredicate::OGT, a, b);
-  }
-
-  /// The number of the largest of `count` values, the first of equal ones; 0
-  /// where none is a number.
-  Value largestOf(Memory values, int64_t count) {
-    return k.loop(k.i64(0), k.i64(count), 1, {k.f32(-INFINITY), k.i64(0)},
-                  [&](Value i, ValueRange best) -> SmallVector<Value> {
-                    Value value = k.load(values, i);
-                    Value isBest = greater(value, best[0]);
-                    return {k.select(isBest, value, best[0]),
-                            k.select(isBest, i, best[1])};
-                  })[1];
+    k.sync();
   }
 
   /// The divisor of the scores of the choices; `scoreOf` has the scores.
@@ -105,25 +100,30 @@ public:
     return of.sigmoid ? k.addf(sum, k.f32(1e-20f)) : sum;
   }
 
-  KernelBuilder &k;
+  RowBuilder &k;
   const Routing &of;
   Memory scores;
 };
 
+Value isGreater(RowBuilder &k, Value a, Value b) {
+  return arith::CmpFOp::create(k.ops(), arith::CmpFPredicate::OGT, a, b);
+}
+
 /// Puts the values of experts outside the best `top` of `groups` groups below
 /// every other.
 void emitGroups(TokenCode &code, Memory values, int64_t groups, int64_t top) {
-  KernelBuilder &k = code.k;
+  RowBuilder &k = code.k;
   int64_t size = code.of.experts / groups;
   bool ofTwo = code.of.sigmoid && size > 1;
-  Memory ofGroups = k.stack(groups), chosen = k.stack(groups);
-  k.loop(0, groups, 1, [&](Value group) {
+  Type f32 = k.ops().getF32Type();
+  Memory ofGroups = k.local(groups, f32), chosen = k.local(groups, f32);
+  k.each(groups, [&](Value group) {
     Value first = k.mul(group, size);
     auto best =
         k.loop(k.i64(0), k.i64(size), 1, {k.f32(-INFINITY), k.f32(-INFINITY)},
                [&](Value i, ValueRange best) -> SmallVector<Value> {
                  Value value = k.load(values, k.add(first, i));
-                 Value isBest = code.greater(value, best[0]);
+                 Value isBest = isGreater(k, value, best[0]);
                  Value second =
                      k.select(isBest, best[0], k.maxf(value, best[1]));
                  return {k.select(isBest, value, best[0]), second};
@@ -131,19 +131,22 @@ void emitGroups(TokenCode &code, Memory values, int64_t groups, int64_t top) {
     k.store(ofTwo ? k.addf(best[0], best[1]) : best[0], ofGroups, group);
     k.store(k.f32(0.0f), chosen, group);
   });
+  k.sync();
   k.loop(0, top, 1, [&](Value) {
-    Value group = code.largestOf(ofGroups, groups);
-    k.store(k.f32(-INFINITY), ofGroups, group);
-    k.store(k.f32(1.0f), chosen, group);
-  });
-  k.loop(0, groups, 1, [&](Value group) {
-    Value isOut = code.greater(k.f32(0.5f), k.load(chosen, group));
-    k.when(isOut, [&] {
-      k.loop(0, size, 1, [&](Value i) {
-        k.store(k.f32(-INFINITY), values, k.add(k.mul(group, size), i));
-      });
+    Value group = k.largestOf(ofGroups, groups);
+    k.sync();
+    k.once([&] {
+      k.store(k.f32(-INFINITY), ofGroups, group);
+      k.store(k.f32(1.0f), chosen, group);
     });
+    k.sync();
   });
+  k.each(code.of.experts, [&](Value expert) {
+    Value isOut =
+        isGreater(k, k.f32(0.5f), k.load(chosen, k.div(expert, size)));
+    k.when(isOut, [&] { k.store(k.f32(-INFINITY), values, expert); });
+  });
+  k.sync();
 }
 
 struct RouteArguments {
@@ -154,32 +157,41 @@ struct RouteArguments {
 /// The choices of token `token`.
 void emitChoices(TokenCode &code, const RouteArguments &to, Value token,
                  int64_t groups, int64_t top) {
-  KernelBuilder &k = code.k;
+  RowBuilder &k = code.k;
   const Routing &of = code.of;
-  Memory values = k.stack(of.experts);
+  Memory values = k.local(of.experts, k.ops().getF32Type());
   code.computeScores(k.offset(to.logits, k.mul(token, of.experts)));
-  code.overVectors(of.experts, [&](Value at, int64_t count) {
+  code.overExperts([&](Value at, int64_t count) {
     Value value = k.loadVector(code.scores, at, count);
     if (to.bias)
       value = k.addf(value, k.loadVector(*to.bias, at, count));
     k.storeVector(value, values, at, count);
   });
+  k.sync();
   if (groups > 1)
     emitGroups(code, values, groups, top);
   Value start = k.mul(token, of.k);
   k.loop(0, of.k, 1, [&](Value j) {
-    Value expert = code.largestOf(values, of.experts), at = k.add(start, j);
-    k.store(k.f32(-INFINITY), values, expert);
-    k.store(k.load(code.scores, expert), to.weights, at);
-    storeIndex(k, expert, to.experts, at);
+    Value expert = k.largestOf(values, of.experts), at = k.add(start, j);
+    k.sync();
+    k.once([&] {
+      k.store(k.f32(-INFINITY), values, expert);
+      k.store(k.load(code.scores, expert), to.weights, at);
+      k.storeIndex(expert, to.experts, at);
+    });
+    k.sync();
   });
-  auto weightAt = [&](Value j) { return k.load(to.weights, k.add(start, j)); };
-  Value divisor = of.normalize ? code.divisor(weightAt) : Value();
-  k.loop(0, of.k, 1, [&](Value j) {
-    Value weight = weightAt(j);
-    if (divisor)
-      weight = k.divf(weight, divisor);
-    k.store(k.mulf(weight, k.f32(of.scaling)), to.weights, k.add(start, j));
+  k.once([&] {
+    auto weightAt = [&](Value j) {
+      return k.load(to.weights, k.add(start, j));
+    };
+    Value divisor = of.normalize ? code.divisor(weightAt) : Value();
+    k.loop(0, of.k, 1, [&](Value j) {
+      Value weight = weightAt(j);
+      if (divisor)
+        weight = k.divf(weight, divisor);
+      k.store(k.mulf(weight, k.f32(of.scaling)), to.weights, k.add(start, j));
+    });
   });
 }
 
@@ -187,14 +199,17 @@ void emitChoices(TokenCode &code, const RouteArguments &to, Value token,
 /// interpreter's routeGrad: with s the scores, d = sum s of the choices and
 /// w = s / d, ds = scaling (dw - sum dw w) / d.
 void emitGradient(TokenCode &code, Memory cotangent, Memory logits,
-                  Memory experts, Memory result, Memory ofScores) {
-  KernelBuilder &k = code.k;
+                  Memory experts, Memory result) {
+  RowBuilder &k = code.k;
   const Routing &of = code.of;
+  Memory ofScores = k.local(of.experts, k.ops().getF32Type());
   code.computeScores(logits);
-  k.clear(ofScores, of.experts * 4);
+  k.each(of.experts, [&](Value i) { k.store(k.f32(0.0f), ofScores, i); });
+  k.sync();
   auto scoreOf = [&](Value j) {
     return k.load(code.scores, k.loadIndex(experts, j));
   };
+  // All threads compute the sums over the choices, which are few.
   Value divisor = of.normalize ? code.divisor(scoreOf) : k.f32(1.0f);
   Value mean = k.f32(0.0f);
   if (of.normalize)
@@ -203,17 +218,18 @@ void emitGradient(TokenCode &code, Memory cotangent, Memory logits,
                     Value weight = k.divf(scoreOf(j), divisor);
                     return {k.fma(k.load(cotangent, j), weight, sum[0])};
                   })[0];
-  Value total = k.loop(k.i64(0), k.i64(of.k), 1, {k.f32(0.0f)},
-                       [&](Value j, ValueRange sum) -> SmallVector<Value> {
-                         Value ofWeight =
-                             k.mulf(k.subf(k.load(cotangent, j), mean),
-                                    k.f32(of.scaling));
-                         Value ofScore = k.divf(ofWeight, divisor);
-                         k.store(ofScore, ofScores, k.loadIndex(experts, j));
-                         return {k.fma(ofScore, scoreOf(j), sum[0])};
-                       })[0];
+  Value total = k.loop(
+      k.i64(0), k.i64(of.k), 1, {k.f32(0.0f)},
+      [&](Value j, ValueRange sum) -> SmallVector<Value> {
+        Value ofWeight =
+            k.mulf(k.subf(k.load(cotangent, j), mean), k.f32(of.scaling));
+        Value ofScore = k.divf(ofWeight, divisor);
+        k.once([&] { k.store(ofScore, ofScores, k.loadIndex(experts, j)); });
+        return {k.fma(ofScore, scoreOf(j), sum[0])};
+      })[0];
+  k.sync();
   total = k.broadcast(total);
-  code.overVectors(of.experts, [&](Value at, int64_t count) {
+  code.overExperts([&](Value at, int64_t count) {
     Value s = k.loadVector(code.scores, at, count);
     Value ds = k.loadVector(ofScores, at, count);
     Value dz = of.sigmoid ? k.mulf(k.mulf(ds, s), k.subf(k.splat(1.0f), s))
@@ -232,8 +248,9 @@ static FailureOr<KernelPlan> planRoute(mlir::rota::RouteOp op,
   unsigned hasBias = op.getBias() ? 1 : 0;
   std::string key = of.key() + (hasBias ? " biased " : " ") +
                     std::to_string(top) + " of " + std::to_string(groups);
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "route", key, 3 + hasBias, [&](KernelBuilder &k) {
+  FailureOr<std::string> symbol = emitRowCode(
+      library, op->getLoc(), "route", key, 3 + hasBias, of.space(),
+      [&](RowBuilder &k, Value token) {
         Type f32 = k.ops().getF32Type();
         RouteArguments to{k.argument(0, f32), k.argument(1 + hasBias, f32),
                           k.argument(2 + hasBias, k.ops().getI32Type()),
@@ -241,8 +258,7 @@ static FailureOr<KernelPlan> planRoute(mlir::rota::RouteOp op,
         if (hasBias)
           to.bias = k.argument(1, f32);
         TokenCode code(k, of);
-        k.loop(k.begin(), k.end(), 1,
-               [&](Value token) { emitChoices(code, to, token, groups, top); });
+        emitChoices(code, to, token, groups, top);
       });
   auto plan = planCall(symbol, of.tokens, 1, /*operands=*/1 + hasBias);
   if (succeeded(plan))
@@ -254,19 +270,18 @@ static FailureOr<KernelPlan> planRouteGrad(mlir::rota::RouteGradOp op,
                                            KernelLibrary &library) {
   Routing of(op, op.getExperts());
   FailureOr<std::string> symbol =
-      emitDedicated(library, "route_grad", of.key(), 4, [&](KernelBuilder &k) {
-        Type f32 = k.ops().getF32Type();
-        Memory cotangent = k.argument(0, f32), logits = k.argument(1, f32),
-               experts = k.argument(2, k.ops().getI32Type()),
-               result = k.argument(3, f32), ofScores = k.stack(of.experts);
-        TokenCode code(k, of);
-        k.loop(k.begin(), k.end(), 1, [&](Value token) {
-          Value first = k.mul(token, of.experts), choice = k.mul(token, of.k);
-          emitGradient(code, k.offset(cotangent, choice),
-                       k.offset(logits, first), k.offset(experts, choice),
-                       k.offset(result, first), ofScores);
-        });
-      });
+      emitRowCode(library, op->getLoc(), "route_grad", of.key(), 4, of.space(),
+                  [&](RowBuilder &k, Value token) {
+                    Type f32 = k.ops().getF32Type();
+                    Value first = k.mul(token, of.experts),
+                          choice = k.mul(token, of.k);
+                    Memory experts = k.argument(2, k.ops().getI32Type());
+                    TokenCode code(k, of);
+                    emitGradient(code, k.offset(k.argument(0, f32), choice),
+                                 k.offset(k.argument(1, f32), first),
+                                 k.offset(experts, choice),
+                                 k.offset(k.argument(3, f32), first));
+                  });
   return planCall(symbol, of.tokens, 1, /*operands=*/3);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Embedding copies rows of a table. Its derivative adds rows into the table's
-// gradient: each kernel row owns a range of columns and takes all tokens in
-// ascending order, so that no two threads add to one element. With an offset
-// the table is a part of the vocabulary. Tokens that have no row give zeros or
-// add nothing.
+// Embedding copies rows of a table, on every device. Its derivative adds rows
+// into the table's gradient: each kernel row owns a range of columns and takes
+// all tokens in ascending order, so that no two threads add to one element.
+// With an offset the table is a part of the vocabulary. Tokens that have no row
+// give zeros or add nothing.
 #include "lowering/kernels/KernelBuilder.h"
 #include "lowering/kernels/TokenShapes.h"
 
@@ -16,7 +16,7 @@ namespace {
 /// Calls body(row) with the table's row of token `i`, or `otherwise` where it
 /// has none.
 void withRow(
-    KernelBuilder &k, const EmbeddingTable &table, Memory tokens, Value i,
+    RowBuilder &k, const EmbeddingTable &table, Memory tokens, Value i,
     unsigned offset, llvm::function_ref<void(Value row)> body,
     llvm::function_ref<void()> otherwise = [] {}) {
   Value row = k.loadIndex(tokens, i);
@@ -25,6 +25,20 @@ void withRow(
     row = k.sub(row, k.loadIndex(first, k.i64(0)));
   }
   k.branch(k.isWithin(row, table.vocabulary), [&] { body(row); }, otherwise);
+}
+
+/// Arguments: tokens, table, result, offset of a part.
+void emitEmbedding(RowBuilder &k, const EmbeddingTable &table, Type element,
+                   Value i) {
+  Memory tokens = k.argument(0, k.ops().getI32Type());
+  Memory rows = k.argument(1, element);
+  Memory to = k.offset(k.argument(2, element), k.mul(i, table.columns));
+  withRow(
+      k, table, tokens, i, /*offset=*/3,
+      [&](Value row) {
+        k.copyRow(k.offset(rows, k.mul(row, table.columns)), to, table.columns);
+      },
+      [&] { k.clearRow(to, table.columns); });
 }
 
 /// Vectors in the columns of one kernel row of the derivative.
@@ -80,24 +94,15 @@ static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
                                            KernelLibrary &library) {
   EmbeddingTable table(op.getTokens(), op.getTable(), op.getOffset());
   Type element = op.getTable().getType().getElementType();
-  int64_t bytes = table.columns * element.getIntOrFloatBitWidth() / 8;
-  std::string key = std::to_string(table.vocabulary) + " of " +
-                    std::to_string(bytes) + (table.isPart ? " part" : "");
-  FailureOr<std::string> symbol = emitDedicated(
-      library, "embedding", key, 3 + table.isPart, [&](KernelBuilder &k) {
-        Type i8 = k.ops().getI8Type();
-        Memory tokens = k.argument(0, k.ops().getI32Type());
-        Memory rows = k.argument(1, i8), result = k.argument(2, i8);
-        k.loop(k.begin(), k.end(), 1, [&](Value i) {
-          Memory to = k.offset(result, k.mul(i, bytes));
-          withRow(
-              k, table, tokens, i, /*offset=*/3,
-              [&](Value row) {
-                k.copy(k.offset(rows, k.mul(row, bytes)), to, bytes);
-              },
-              [&] { k.clear(to, bytes); });
-        });
-      });
+  std::string key;
+  llvm::raw_string_ostream(key)
+      << table.vocabulary << " of " << table.columns << 'x' << element
+      << (table.isPart ? " part" : "");
+  RowForm space{table.count, table.columns, element.getIntOrFloatBitWidth(),
+                /*most=*/256, /*alone=*/true};
+  FailureOr<std::string> symbol = emitRowCode(
+      library, op->getLoc(), "embedding", key, 3 + table.isPart, space,
+      [&](RowBuilder &k, Value i) { emitEmbedding(k, table, element, i); });
   auto plan = planCall(symbol, table.count, 1, /*operands=*/2);
   if (succeeded(plan))
     table.addOffset(plan->calls.back());
@@ -126,8 +131,12 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
   return plan;
 }
 
-void addEmbeddingEmitters(KernelEmitters &emitters) {
+void addEmbeddingRowsEmitters(KernelEmitters &emitters) {
   emitters.add<planEmbedding>();
+}
+
+void addEmbeddingEmitters(KernelEmitters &emitters) {
+  addEmbeddingRowsEmitters(emitters);
   emitters.add<planEmbeddingGrad>();
 }
 

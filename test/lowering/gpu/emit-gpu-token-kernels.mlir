@@ -62,8 +62,8 @@ func.func @parts(%logits: tensor<2x16x128xf32>, %targets: tensor<2x16xi32>, %off
 // CHECK-LABEL: gpu.func @kernel_rope_0
 // CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf32>
 // CHECK-COUNT-2: vector.shuffle
-// CHECK-COUNT-2: llvm.load {{.*}} -> vector<8xbf16>
-// CHECK-COUNT-2: llvm.store {{.*}} vector<8xbf16>
+// CHECK: %[[HEADS:.*]] = arith.constant 2 : i64
+// CHECK: scf.for {{.*}} to %[[HEADS]]
 // CHECK-COUNT-2: llvm.load {{.*}} -> vector<8xbf16>
 // CHECK-COUNT-2: llvm.store {{.*}} vector<8xbf16>
 // PTX-LABEL: .entry kernel_rope_0
@@ -75,12 +75,12 @@ func.func @rope(%x: tensor<2x16x6x64xbf16>, %table: tensor<16x32x2xf32>) -> tens
 
 // -----
 
-// Rows are copied as integers: 16 bytes where they allow it, or less.
+// Rows are copied as they are: 16 bytes where they allow it, or less.
 // CHECK-LABEL: gpu.func @kernel_embedding_0
 // CHECK: scf.if
-// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
 // CHECK-LABEL: gpu.func @kernel_embedding_1
-// CHECK: llvm.load {{.*}} -> vector<1xi16>
+// CHECK: llvm.load {{.*}} -> vector<1xbf16>
 // PTX-LABEL: .entry kernel_embedding_0
 // PTX: ld.global.v4.b32
 // PTX-LABEL: .entry kernel_embedding_1

@@ -288,3 +288,30 @@ func.func @attention_window_cap_256_bf16_4096(%d: tensor<1x4096x8x256xbf16>, %q:
   %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 window = 1024 soft_cap = 50.0 : (tensor<1x4096x8x256xbf16>, tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x8x256xbf16>, tensor<1x8x4096xf32>) -> (tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>)
   return %o, %dq, %dk, %dv : tensor<1x4096x8x256xbf16>, tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>
 }
+
+// Experts: 8 of 256 for each of 4096 tokens, in groups, in f32 and bf16.
+
+func.func @route(%l: tensor<2x4096x256xf32>, %b: tensor<256xf32>, %d: tensor<2x4096x8xf32>) -> (tensor<2x4096x8xf32>, tensor<2x4096x256xf32>) {
+  %w, %e = rota.route %l bias %b sigmoid normalize groups = 8 top_groups = 4 scaling = 2.5 : (tensor<2x4096x256xf32>, tensor<256xf32>) -> (tensor<2x4096x8xf32>, tensor<2x4096x8xi32>)
+  %g = rota.route_grad %d, %l, %e sigmoid normalize scaling = 2.5 : (tensor<2x4096x8xf32>, tensor<2x4096x256xf32>, tensor<2x4096x8xi32>) -> tensor<2x4096x256xf32>
+  return %w, %g : tensor<2x4096x8xf32>, tensor<2x4096x256xf32>
+}
+
+func.func @experts(%x: tensor<2x4096x2048xbf16>, %e: tensor<2x4096x8xi32>, %s: tensor<2x4096x8xf32>, %w: tensor<256x768x2048xbf16>, %b: tensor<256x768xf32>) -> (tensor<2x4096x2048xbf16>, tensor<256x768x2048xf32>, tensor<256x768xf32>, tensor<2x4096x8xf32>) {
+  %p, %c = rota.expert_places %e rows = 32768 capacity = 200 parts = 1 : tensor<2x4096x8xi32> -> tensor<2x256xi32>
+  %r = rota.dispatch %x, %p : (tensor<2x4096x2048xbf16>, tensor<2x4096x8xi32>) -> tensor<2x32768x2048xbf16>
+  %h = rota.grouped_product %r, %w, %c transposed : (tensor<2x32768x2048xbf16>, tensor<256x768x2048xbf16>, tensor<2x256xi32>) -> tensor<2x32768x768xbf16>
+  %a = rota.grouped_bias %h, %b, %c : tensor<2x32768x768xbf16>, tensor<256x768xf32>, tensor<2x256xi32>
+  %o = rota.grouped_product %a, %w, %c : (tensor<2x32768x768xbf16>, tensor<256x768x2048xbf16>, tensor<2x256xi32>) -> tensor<2x32768x2048xbf16>
+  %y = rota.combine %o, %p weights %s : (tensor<2x32768x2048xbf16>, tensor<2x4096x8xi32>, tensor<2x4096x8xf32>) -> tensor<2x4096x2048xbf16>
+  %dw = rota.grouped_product_grad %a, %o, %c : (tensor<2x32768x768xbf16>, tensor<2x32768x2048xbf16>, tensor<2x256xi32>) -> tensor<256x768x2048xf32>
+  %db = rota.grouped_bias_grad %h, %c : (tensor<2x32768x768xbf16>, tensor<2x256xi32>) -> tensor<256x768xf32>
+  %ds = rota.choice_dot %y, %o, %p : (tensor<2x4096x2048xbf16>, tensor<2x32768x2048xbf16>, tensor<2x4096x8xi32>) -> tensor<2x4096x8xf32>
+  return %y, %dw, %db, %ds : tensor<2x4096x2048xbf16>, tensor<256x768x2048xf32>, tensor<256x768xf32>, tensor<2x4096x8xf32>
+}
+
+func.func @experts_f32(%r: tensor<1x8192x512xf32>, %w: tensor<8x512x768xf32>, %c: tensor<1x8xi32>) -> (tensor<1x8192x768xf32>, tensor<8x512x768xf32>) {
+  %h = rota.grouped_product %r, %w, %c : (tensor<1x8192x512xf32>, tensor<8x512x768xf32>, tensor<1x8xi32>) -> tensor<1x8192x768xf32>
+  %dw = rota.grouped_product_grad %r, %h, %c : (tensor<1x8192x512xf32>, tensor<1x8192x768xf32>, tensor<1x8xi32>) -> tensor<8x512x768xf32>
+  return %h, %dw : tensor<1x8192x768xf32>, tensor<8x512x768xf32>
+}

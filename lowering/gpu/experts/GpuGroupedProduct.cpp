@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of rows that lie in groups, and their derivative in the matrices, on
+// f32 units. Counts are data: a block of threads has a fixed tile of the rows,
+// or of a matrix, and finds the experts that have rows of it. A first kernel
+// adds up the counts. Sums go over the inner dimension, or over sequences and
+// rows, by ascending numbers, so that no bit of a row depends on other rows.
+#include "ir/rota/experts/Experts.h"
+#include "ir/rota/model/Model.h"
+#include "ir/rota/model/Update.h"
+#include "lowering/gpu/experts/GpuGroupedCode.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+using Kind = KernelArgument::Kind;
+
+/// The type of a result, or of what it is added to.
+Type storedType(Value result, bool accumulate) {
+  if (accumulate)
+    for (Operation *user : result.getUsers())
+      if (auto add = dyn_cast<mlir::rota::AccumulateOp>(user))
+        return mlir::rota::gradientType(
+            mlir::rota::lookupParam(add, add.getParamAttr().getAttr()));
+  return getElementTypeOrSelf(result);
+}
+
+/// Arguments: counts, groups.
+void emitGroups(RowBuilder &k, const GroupShape &shape, Value sequence) {
+  Type i32 = k.ops().getI32Type();
+  Memory counts = k.offset(k.argument(0, i32), k.mul(sequence, shape.experts));
+  GroupTable groups(shape, k.argument(1, i32).base);
+  k.each(shape.experts, [&](Value expert) {
+    GroupRows rows = rowsOfExpert(k, shape, counts, expert);
+    k.storeIndex(rows.first, groups.firsts(k, sequence), expert);
+    k.storeIndex(rows.end, groups.ends(k, sequence), expert);
+    // The last expert of a block says whether all rows have room.
+    Value block = k.div(expert, shape.expertsOfBlock());
+    Value next = k.mul(k.add(block, 1), shape.expertsOfBlock());
+    k.when(k.isEqual(k.add(expert, 1), next), [&] {
+      Value isOver = k.isLess(rows.end, rows.whole);
+      k.storeIndex(k.select(isOver, k.i64(1), k.i64(0)),
+                   groups.overfull(k, sequence), block);
+    });
+  });
+}
+
+/// A plan whose first call adds up the counts, operand `counts`, in temporary
+/// 0.
+FailureOr<KernelPlan> planGroups(Operation *op, const GroupShape &shape,
+                                 unsigned counts, KernelLibrary &library) {
+  FailureOr<std::string> symbol = emitRowCode(
+      library, op->getLoc(), "groups_of_rows", shape.key(), 2,
+      {shape.batch, shape.experts, 32},
+      [&](RowBuilder &k, Value sequence) { emitGroups(k, shape, sequence); });
+  if (failed(symbol))
+    return failure();
+  KernelPlan plan;
+  plan.temporaries = {shape.batch * GroupTable::stride(shape) * 4};
+  plan.calls = {{*symbol,
+                 shape.batch,
+                 1,
+                 {{Kind::Operand, counts}, {Kind::Temporary, 0}}}};
+  return plan;
+}
+
+/// Adds the call that computes result 0 from the groups and operands 0 and 1.
+FailureOr<KernelPlan> addProduct(FailureOr<KernelPlan> plan,
+                                 FailureOr<std::string> symbol, int64_t rows) {
+  if (failed(plan) || failed(symbol))
+    return failure();
+  plan->calls.push_back({*symbol,
+                         rows,
+                         1,
+                         {{Kind::Temporary, 0},
+                          {Kind::Operand, 0},
+                          {Kind::Operand, 1},
+                          {Kind::Result, 0}}});
+  return plan;
+}
+
+} // namespace
+
+static FailureOr<KernelPlan> planGroupedProduct(mlir::rota::GroupedProductOp op,
+                                                ArrayRef<bool> accumulated,
+                                                KernelLibrary &library) {
+  GroupShape shape(op.getRows(), op.getCounts(), op.getBlocks());
+  GroupedProduct product{
+      shape, op.getResult().getType().getDimSize(2), op.getTransposed(),
+      storedType(op.getResult(), accumulated[0]), accumulated[0]};
+  FailureOr<std::string> symbol = emitGpuKernel(
+      library, op->getLoc(), "grouped_product", product.key(), 4,
+      product.rowTiles() * product.columnTiles(), GroupedCode::kThreads,
+      [&](GpuBuilder &k) { GroupedCode(k, product).emitProduct(); });
+  return addProduct(planGroups(op, shape, 2, library), symbol,
+                    shape.batch * shape.rows);
+}
+
+static FailureOr<KernelPlan>
+planGroupedProductGrad(mlir::rota::GroupedProductGradOp op,
+                       ArrayRef<bool> accumulated, KernelLibrary &library) {
+  GroupShape shape(op.getLhs(), op.getCounts(), op.getBlocks());
+  GroupedProduct product{shape, op.getResult().getType().getDimSize(2),
+                         /*transposed=*/false,
+                         storedType(op.getResult(), accumulated[0]),
+                         accumulated[0]};
+  FailureOr<std::string> symbol = emitGpuKernel(
+      library, op->getLoc(), "grouped_product_grad", product.key(), 4,
+      shape.experts * product.matrixTiles() * product.columnTiles(),
+      GroupedCode::kThreads,
+      [&](GpuBuilder &k) { GroupedCode(k, product).emitGradient(); });
+  return addProduct(planGroups(op, shape, 2, library), symbol,
+                    shape.experts * shape.width);
+}
+
+void addGpuGroupedProductEmitters(KernelEmitters &emitters) {
+  emitters.add<planGroupedProduct>();
+  emitters.add<planGroupedProductGrad>();
+}
+
+} // namespace rota::lowering

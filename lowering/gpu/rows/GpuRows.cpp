@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows whose code serves every device (lowering/kernels/RowBuilder.h), on a
+// GPU: a block does a row. A vector is one chunk of the row.
+#include "lowering/gpu/GpuBuilder.h"
+#include "lowering/gpu/GpuEmitters.h"
+#include "lowering/kernels/Emit.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+/// Keys that a thread loads before it looks at them.
+constexpr int64_t kInFlight = 4;
+
+class GpuRows : public RowBuilder {
+public:
+  /// A block of `threads` threads does a row.
+  GpuRows(GpuBuilder &g, int64_t chunk, int64_t threads)
+      : RowBuilder(g.ops()), g(g), chunk(chunk), threads(threads),
+        thread(g.widen(g.thread())) {}
+  /// This thread has the vector of a row that begins at column `alone`.
+  GpuRows(GpuBuilder &g, int64_t chunk, Value alone)
+      : RowBuilder(g.ops()), g(g), chunk(chunk), alone(alone) {}
+
+  Memory argument(unsigned i, Type element) override {
+    return g.argument(i, element);
+  }
+  Memory local(int64_t elements, Type element) override {
+    return g.allocateShared(elements, element);
+  }
+
+  void each(int64_t count, Body body) override {
+    loop(thread, i64(count), threads, body);
+  }
+  void once(llvm::function_ref<void()> body) override {
+    when(isEqual(thread, i64(0)), body);
+  }
+  void sync() override { g.barrier(); }
+
+  void
+  forEachKey(Memory keys, int64_t count, int64_t keyCount, Memory totals,
+             llvm::function_ref<Value(Value, Value, Value)> visit) override;
+
+  int64_t lanes() const override { return chunk; }
+  void overColumns(int64_t width, ColumnsBody body) override {
+    if (alone)
+      return body(alone, {chunk});
+    loop(mul(thread, chunk), i64(width), threads * chunk,
+         [&](Value first) { body(first, {chunk}); });
+  }
+  Value foldColumns(int64_t width, Value initial, FoldBody body) override {
+    return loop(mul(thread, chunk), i64(width), threads * chunk, initial,
+                [&](Value at, ValueRange carried) -> SmallVector<Value> {
+                  return {body(at, chunk, carried[0])};
+                })[0];
+  }
+
+  Value loadVector(Memory memory, Value index, int64_t, float) override {
+    return g.loadVector(memory, index, chunk);
+  }
+  std::pair<Value, Value> loadPairs(Memory memory, Value index,
+                                    int64_t) override {
+    Value low = g.loadVector(memory, index, chunk);
+    Value high = g.loadVector(memory, add(index, chunk), chunk);
+    auto every = [&](int64_t first) -> Value {
+      SmallVector<int64_t> elements;
+      for (int64_t i = 0; i < chunk; ++i)
+        elements.push_back(2 * i + first);
+      return vector::ShuffleOp::create(b, low, high, elements);
+    };
+    return {every(0), every(1)};
+  }
+  void storeVector(Value value, Memory memory, Value index, int64_t) override {
+    g.store(value, memory, index);
+  }
+  void copyRow(Memory from, Memory to, int64_t width) override {
+    overColumns(width, [&](Value at, ArrayRef<int64_t>) {
+      lowering::store(
+          b,
+          lowering::load(b, from.base, from.element, at, chunk, kAccessBytes),
+          to.base, at, kAccessBytes);
+    });
+  }
+  void clearRow(Memory to, int64_t width) override {
+    overColumns(width, [&](Value at, ArrayRef<int64_t>) {
+      g.store(splat(0.0f), to, at);
+    });
+  }
+
+  Value splat(float value) override { return g.splat(value, chunk); }
+  Value broadcast(Value scalar) override { return g.splat(scalar, chunk); }
+  Value exp(Value value) override { return g.exp(value); }
+  Value sumOfRow(Value vector) override {
+    return combine(vector, [&](Value x, Value y) { return addf(x, y); });
+  }
+  Value maxOfRow(Value vector) override {
+    return combine(vector, [&](Value x, Value y) { return maxf(x, y); });
+  }
+  Value largestOf(Memory values, int64_t count) override;
+
+private:
+  Value combine(Value vector, llvm::function_ref<Value(Value, Value)> join) {
+    return combineThreads({g.combineElements(vector, join)},
+                          [&](ValueRange left, ValueRange right) {
+                            return SmallVector<Value>{join(left[0], right[0])};
+                          })[0];
+  }
+  SmallVector<Value> combineThreads(ValueRange values,
+                                    GpuBuilder::Combiner join) {
+    SmallVector<Value> result = g.combineThreads(values, threads, join);
+    if (threads > kWarp)
+      sync(); // The next time writes to the same memory.
+    return result;
+  }
+
+  GpuBuilder &g;
+  int64_t chunk, threads = 1;
+  Value thread, alone; // i64
+};
+
+/// A thread looks for some of the keys in all elements.
+void GpuRows::forEachKey(Memory keys, int64_t count, int64_t keyCount,
+                         Memory totals,
+                         llvm::function_ref<Value(Value, Value, Value)> visit) {
+  auto visitFrom = [&](Value i, int64_t number, Value key, Value carried) {
+    SmallVector<Value> loaded;
+    for (int64_t next = 0; next < number; ++next)
+      loaded.push_back(loadIndex(keys, add(i, next)));
+    for (auto [next, found] : llvm::enumerate(loaded))
+      carried = choose(
+          isEqual(found, key),
+          [&] { return visit(add(i, int64_t(next)), key, carried); },
+          [&] { return carried; });
+    return carried;
+  };
+  int64_t whole = count / kInFlight * kInFlight;
+  each(keyCount, [&](Value key) {
+    Value total = loop(i64(0), i64(whole), kInFlight, i64(0),
+                       [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                         return {visitFrom(i, kInFlight, key, carried[0])};
+                       })[0];
+    if (whole < count)
+      total = visitFrom(i64(whole), count - whole, key, total);
+    storeIndex(total, totals, key);
+  });
+}
+
+Value GpuRows::largestOf(Memory values, int64_t count) {
+  // Numbers of elements are exact in f32, as which threads exchange them.
+  Type f32Type = b.getF32Type();
+  auto best = loop(thread, i64(count), threads, {f32(-INFINITY), f32(0.0f)},
+                   [&](Value i, ValueRange best) {
+                     Value number = arith::SIToFPOp::create(b, f32Type, i);
+                     return better(best, load(values, i), number);
+                   });
+  auto join = [&](ValueRange left, ValueRange right) -> SmallVector<Value> {
+    auto less = [&](Value x, Value y) -> Value {
+      return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
+    };
+    Value equal =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, left[0], right[0]);
+    Value isRight =
+        either(less(left[0], right[0]), both(equal, less(right[1], left[1])));
+    return {select(isRight, right[0], left[0]),
+            select(isRight, right[1], left[1])};
+  };
+  return arith::FPToSIOp::create(b, b.getI64Type(),
+                                 combineThreads(best, join)[1]);
+}
+
+} // namespace
+
+FailureOr<std::string>
+emitGpuRows(KernelLibrary &library, Location loc, StringRef prefix,
+            StringRef key, unsigned arguments, const RowForm &space,
+            llvm::function_ref<void(RowBuilder &k, Value row)> body) {
+  int64_t chunk = chunkWidth(std::gcd(space.columns, space.begin), space.bits);
+  int64_t chunks = space.columns / chunk;
+  std::string whole = (key + " of " + Twine(space.rows)).str();
+  if (space.alone)
+    return emitEach(library, loc, prefix, whole, arguments, space.rows * chunks,
+                    [&](GpuBuilder &g, Value number) {
+                      Value column = g.mul(g.rem(number, chunks), chunk);
+                      GpuRows k(g, chunk, g.widen(column));
+                      body(k, g.widen(g.div(number, chunks)));
+                    });
+  int64_t threads = llvm::PowerOf2Ceil(chunks);
+  threads = std::clamp(threads, kWarp, space.most);
+  return emitGpuKernel(library, loc, prefix, whole, arguments, space.rows,
+                       threads, [&](GpuBuilder &g) {
+                         GpuRows k(g, chunk, threads);
+                         body(k, g.widen(g.block()));
+                       });
+}
+
+} // namespace rota::lowering

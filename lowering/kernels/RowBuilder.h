@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The code of one row of a kernel, written once for every device. On a CPU one
+// thread does a row, and a vector has the lanes of a register. On a GPU a block
+// of threads does a row: threads share its elements and columns, all of them
+// run what stands outside the verbs below, and a vector is what one of them
+// loads at once. Indices are i64.
+#ifndef ROTA_LOWERING_KERNELS_ROWBUILDER_H
+#define ROTA_LOWERING_KERNELS_ROWBUILDER_H
+
+#include "lowering/kernels/KernelPlan.h"
+#include "lowering/kernels/ValueBuilder.h"
+
+namespace rota::lowering {
+
+/// Elements in memory: an address (!llvm.ptr) and f32, bf16 or i32.
+struct Memory {
+  mlir::Value base;
+  mlir::Type element;
+};
+
+/// The rows of a kernel, and what each consists of.
+struct RowForm {
+  int64_t rows;
+  int64_t columns;    // of vectors, or elements that `each` numbers
+  unsigned bits;      // of the narrowest element of columns
+  int64_t most = 256; // threads of a row on a GPU at most, a power of two
+  // Code of overColumns, copyRow and clearRow alone, over all columns, for
+  // which a GPU gives each thread one vector of one of many rows.
+  bool alone = false;
+  int64_t begin = 0; // elements before or between the rows in memory
+};
+
+class RowBuilder : public ValueBuilder {
+public:
+  using ValueBuilder::ValueBuilder;
+  virtual ~RowBuilder() = default;
+
+  /// The buffer of argument `i`, whose elements are `element`.
+  virtual Memory argument(unsigned i, mlir::Type element) = 0;
+  /// Memory of the row alone. What a thread writes there, or in a buffer, other
+  /// threads of the row read after sync().
+  virtual Memory local(int64_t elements, mlir::Type element) = 0;
+  Memory offset(Memory memory, mlir::Value by);
+
+  mlir::Value load(Memory memory, mlir::Value index);
+  mlir::Value loadIndex(Memory memory, mlir::Value index); // i32 to i64
+  void store(mlir::Value value, Memory memory, mlir::Value index);
+  void storeIndex(mlir::Value value, Memory memory, mlir::Value at); // as i32
+
+  /// Calls body(i) for i from 0 to below `count`, on a GPU in any order.
+  virtual void each(int64_t count, Body body) = 0;
+  /// Writes code of one thread of the row.
+  virtual void once(llvm::function_ref<void()> body) = 0;
+  virtual void sync() = 0;
+
+  /// For each key below `keyCount`, visits the elements of `keys` that are the
+  /// key by ascending i: visit(i, key, carried) gives the number, 0 at first,
+  /// that the next visit of the key is called with. The last ones go to
+  /// `totals`.
+  virtual void
+  forEachKey(Memory keys, int64_t count, int64_t keyCount, Memory totals,
+             llvm::function_ref<mlir::Value(mlir::Value i, mlir::Value key,
+                                            mlir::Value carried)>
+                 visit) = 0;
+
+  /// Elements of a vector at most.
+  virtual int64_t lanes() const = 0;
+  /// Calls body(first, counts) for neighbouring vectors of a row of `width`
+  /// elements: `counts` has the elements of each.
+  using ColumnsBody = llvm::function_ref<void(mlir::Value first,
+                                              llvm::ArrayRef<int64_t> counts)>;
+  virtual void overColumns(int64_t width, ColumnsBody body) = 0;
+  /// Carries a vector of lanes() elements over all vectors of a row; sumOfRow
+  /// or maxOfRow combines it.
+  using FoldBody = llvm::function_ref<mlir::Value(mlir::Value at, int64_t count,
+                                                  mlir::Value carried)>;
+  virtual mlir::Value foldColumns(int64_t width, mlir::Value initial,
+                                  FoldBody body) = 0;
+  /// A load of `count` < lanes elements yields `filler` in the lanes beyond; a
+  /// store leaves memory there alone.
+  virtual mlir::Value loadVector(Memory memory, mlir::Value index,
+                                 int64_t count, float filler = 0.0f) = 0;
+  /// The first and the second elements of `count` neighbouring pairs.
+  virtual std::pair<mlir::Value, mlir::Value>
+  loadPairs(Memory memory, mlir::Value index, int64_t count) = 0;
+  virtual void storeVector(mlir::Value value, Memory memory, mlir::Value index,
+                           int64_t count) = 0;
+  virtual void copyRow(Memory from, Memory to, int64_t width) = 0;
+  virtual void clearRow(Memory to, int64_t width) = 0;
+
+  virtual mlir::Value splat(float value) = 0;
+  virtual mlir::Value broadcast(mlir::Value scalar) = 0;
+  /// e to the power of a vector of at most 88.
+  virtual mlir::Value exp(mlir::Value value) = 0;
+  /// A scalar that all threads of the row get.
+  virtual mlir::Value sumOfRow(mlir::Value vector) = 0;
+  virtual mlir::Value maxOfRow(mlir::Value vector) = 0;
+  /// The number of the largest of `count` f32, the first of equal ones; 0 where
+  /// none is a number. All threads of the row get it.
+  virtual mlir::Value largestOf(Memory values, int64_t count) = 0;
+
+protected:
+  /// `best` [value, index] or, where `value` is greater, `value` and `index`.
+  llvm::SmallVector<mlir::Value> better(mlir::ValueRange best,
+                                        mlir::Value value, mlir::Value index);
+};
+
+/// The symbol of the kernel with this key, of `arguments` arguments, for the
+/// device of `library`; body(k, row) writes the code of a row when the library
+/// lacks it.
+llvm::FailureOr<std::string>
+emitRowCode(KernelLibrary &library, mlir::Location loc, llvm::StringRef prefix,
+            llvm::StringRef key, unsigned arguments, const RowForm &space,
+            llvm::function_ref<void(RowBuilder &k, mlir::Value row)> body);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_KERNELS_ROWBUILDER_H
