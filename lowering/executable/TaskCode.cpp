@@ -104,6 +104,9 @@ private:
     case KernelArgument::Kind::Number:
       return LLVM::AddressOfOp::create(
           b, pointer, constantGlobal(int32_t(argument.index)).getSymName());
+    case KernelArgument::Kind::Scalar:
+      return LLVM::IntToPtrOp::create(b, pointer,
+                                      number(int64_t(argument.index)));
     }
     llvm_unreachable("every kind of argument has an address");
   }

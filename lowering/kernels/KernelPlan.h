@@ -12,10 +12,11 @@
 
 namespace rota::lowering {
 
-/// A buffer that a kernel call gets a pointer to.
+/// A buffer that a kernel call gets a pointer to, or a number.
 struct KernelArgument {
-  /// Number: the index itself, an i32 that the kernel reads; on CPUs.
-  enum class Kind { Operand, Result, Temporary, Number } kind;
+  /// Number: the index itself, an i32 that the kernel reads; on CPUs. Scalar:
+  /// the index in place of a pointer; on GPUs.
+  enum class Kind { Operand, Result, Temporary, Number, Scalar } kind;
   unsigned index; // number of the op's operand or result, or in `temporaries`
 };
 

@@ -146,12 +146,8 @@ private:
   }
 
   ExitCode shard() {
-    mlir::rota::ShardPipelineOptions settings = options.shard;
-    // GPUs have no code for a ring.
-    if (traitsOf(options.target.device).isGpu &&
-        settings.exchange == mlir::rota::ContextExchange::Auto)
-      settings.exchange = mlir::rota::ContextExchange::Gather;
-    return runPasses(mlir::rota::buildShardPipeline, settings, kExitRunFailed);
+    return runPasses(mlir::rota::buildShardPipeline, options.shard,
+                     kExitRunFailed);
   }
 
   ExitCode completeTimeline() {

@@ -125,8 +125,8 @@ Rows meshRows(RunOptions &o) {
        Choice(shard.mode)},
       {"context-exchange", group, "HOW",
        "Exchange of keys and values along the context axis: gather them; send "
-       "them around a ring, or a balanced-ring with equal work for all ranks, "
-       "on CPUs; auto: the exchange that takes the least time",
+       "them around a ring, or a balanced-ring with equal work for all ranks; "
+       "auto: the exchange that takes the least time",
        models, Choice(shard.exchange)},
       {"tensor-exchange", group, "HOW",
        "Reduction of the partial sums of products along the sequence and "

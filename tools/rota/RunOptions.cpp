@@ -304,14 +304,6 @@ static OptionMistake checkDevice(const CompilerOptions &compiler) {
   if (target.unchecked && !traitsOf(target.device).isEmulated)
     return {"unchecked", "expected device 'simt', got '" +
                              std::string(nameOf(target.device)) + "'"};
-  using mlir::rota::ContextExchange;
-  ContextExchange exchange = compiler.shard.exchange;
-  if (exchange != ContextExchange::Gather &&
-      exchange != ContextExchange::Auto && traitsOf(target.device).isGpu)
-    return {"context-exchange",
-            "expected 'gather' or 'auto' on a GPU, which has no code for a "
-            "ring yet, got '" +
-                std::string(nameOf(exchange)) + "'"};
   return {};
 }
 

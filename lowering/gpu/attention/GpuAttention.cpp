@@ -39,6 +39,8 @@ private:
     return RunningSoftmax::of(values, code.rowsDown());
   }
 
+  /// The state before the keys.
+  RunningSoftmax startState(Value batch, Value head);
   /// The sink of the head to the base 2; null: there is none.
   Value sinkOf(Value head);
   /// The keys of the tile, from `key` on; the tile then holds those after.
@@ -60,6 +62,7 @@ private:
 };
 
 void GpuForwardCode::emit() {
+  code.readPosition(Argument::position(shape));
   auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
@@ -77,28 +80,44 @@ void GpuForwardCode::emit() {
   code.put(code.fetch(keyRows, begin, block.other), keys);
   k.barrier();
 
-  auto state =
-      RunningSoftmax::start(k, code.rowsDown(), code.zeroSums(shape.valueSize),
-                            sinkOf(head), code.kAcross);
-  state = stateOf(k.loop(begin, code.keys().end(first, block.own), block.other,
-                         state.all(), [&](Value key, ValueRange carried) {
-                           return emitKeys(key, stateOf(carried)).all();
-                         }));
+  RunningSoftmax state = startState(batch, head);
+  state =
+      stateOf(k.loop(begin, code.keyEnd(begin, first, block.own), block.other,
+                     state.all(), [&](Value key, ValueRange carried) {
+                       return emitKeys(key, stateOf(carried)).all();
+                     }));
 
   Values total = combineEach(k, state.total, code.kAcross,
                              [&](Value x, Value y) { return k.addf(x, y); });
   Values factor;
   for (Value sum : total)
     factor.push_back(k.divf(k.f32(1.0f), sum));
-  code.storeRows(state.sums, factor,
-                 code.outputRows(tensor(Argument::Output), batch, head), first);
+  Memory output = k.argument(Argument::Output, shape.wideElement);
+  code.storeRows(state.sums, factor, code.outputRows(output, batch, head),
+                 first);
   emitLogsumexp(state.highest, total, batch, head);
+}
+
+RunningSoftmax GpuForwardCode::startState(Value batch, Value head) {
+  if (!shape.hasPrevious)
+    return RunningSoftmax::start(k, code.rowsDown(),
+                                 code.zeroSums(shape.valueSize), sinkOf(head),
+                                 code.kAcross);
+  Values highest;
+  for (int64_t i = 0; i < code.rowsDown(); ++i)
+    highest.push_back(
+        k.mulf(code.previousLogsumexp(batch, head, code.ownPosition(first, i)),
+               k.f32(std::numbers::log2e_v<float>)));
+  Memory previous = k.argument(Argument::Previous, k.ops().getF32Type());
+  return RunningSoftmax::resume(
+      k, highest, code.loadSums(code.outputRows(previous, batch, head), first),
+      code.kAcross);
 }
 
 Value GpuForwardCode::sinkOf(Value head) {
   if (!shape.hasSinks)
     return {};
-  Memory sinks = k.argument(Argument::Sinks, k.ops().getF32Type());
+  Memory sinks = k.argument(Argument::sinks(shape), k.ops().getF32Type());
   return k.mulf(k.load(sinks, k.widen(head)),
                 k.f32(std::numbers::log2e_v<float>));
 }
@@ -158,15 +177,11 @@ GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
 
 void GpuForwardCode::emitLogsumexp(const Values &highest, const Values &total,
                                    Value batch, Value head) {
-  Memory line = code.lineOf(
-      k.argument(Argument::Logsumexp, k.ops().getF32Type()), batch, head);
   Value ln2 = k.f32(std::numbers::ln2_v<float>);
   k.when(k.isEqual(code.acrossNumber(), k.i32(0)), [&] {
     for (int64_t i = 0; i < code.rowsDown(); ++i) {
-      Value position = code.ownPosition(first, i);
       Value value = k.fma(highest[i], ln2, k.log(total[i]));
-      k.when(k.isWithin(position, shape.sequence),
-             [&] { k.store(value, line, position); });
+      code.storeLogsumexp(value, batch, head, code.ownPosition(first, i));
     }
   });
 }
@@ -200,8 +215,8 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                          {Kind::Operand, 2},
                          {Kind::Result, 0},
                          {Kind::Result, 1}}});
-  if (shape.hasSinks)
-    plan.calls.back().arguments.push_back({Kind::Operand, 3});
+  addInitialState(op, plan.calls.back());
+  addPosition(op, shape, plan.calls.back(), Kind::Scalar);
   return plan;
 }
 

@@ -18,6 +18,20 @@ namespace rota::lowering {
 // Blocks of threads
 //===----------------------------------------------------------------------===//
 
+void GpuAttentionBlocks::readPosition(unsigned first) {
+  if (!shape.dependsOnPosition)
+    return;
+  Type i32 = k.ops().getI32Type();
+  Value blocks = k.load(k.argument(first, i32), k.i64(0));
+  Memory other = k.argument(first + 1, i32);
+  // A distance stands in place of a pointer.
+  Value distance =
+      shape.hasKeyPosition
+          ? k.load(other, k.i64(0))
+          : Value(LLVM::PtrToIntOp::create(k.ops(), i32, other.base));
+  seesAny = k.isLess(distance, k.add(blocks, 1));
+}
+
 GpuAttentionBlocks::QueryBlock GpuAttentionBlocks::queryBlock(int64_t rows) {
   // The blocks with most keys come first.
   int64_t blocks = llvm::divideCeil(shape.sequence, rows);
@@ -53,7 +67,7 @@ SmallVector<Value> GpuAttentionBlocks::walkQueries(const KeyBlock &block,
                                                    ValueRange initial,
                                                    TileBody body) {
   auto [start, first] = firstTile(block, rows);
-  Value end = queryWalk.end(block.first, own);
+  Value end = queryEnd(block, own, {start, first});
   return k.loop(start, k.add(start, shape.group()), 1, initial,
                 [&, first = first](Value head, ValueRange carried) {
                   return k.loop(first, end, rows, carried,
@@ -69,8 +83,7 @@ SmallVector<Value> GpuAttentionBlocks::walkQueries(const KeyBlock &block,
 }
 
 Value GpuAttentionBlocks::isBeyond(Value first, int64_t rows) {
-  // A causal mask hides them from every query in the sequence.
-  if (shape.mask.after == 0 || shape.sequence % rows == 0)
+  if (hidesBeyond() || shape.sequence % rows == 0)
     return {};
   return k.isLess(k.i32(shape.sequence), k.add(first, rows));
 }
@@ -110,9 +123,35 @@ Value GpuAttentionBlocks::toBaseTwo(Value logsumexp) {
   return k.mulf(logsumexp, k.f32(-std::numbers::log2e));
 }
 
+Value GpuAttentionBlocks::previousLogsumexp(Value batch, Value head,
+                                            Value position) {
+  Memory line =
+      lineOf(k.argument(AttentionArgument::Previous + 1, k.ops().getF32Type()),
+             batch, head);
+  return k.load(line, k.min(position, k.i32(shape.sequence - 1)));
+}
+
+void GpuAttentionBlocks::storeLogsumexp(Value logsumexp, Value batch,
+                                        Value head, Value position) {
+  Memory line =
+      lineOf(k.argument(AttentionArgument::Logsumexp, k.ops().getF32Type()),
+             batch, head);
+  if (shape.hasPrevious && seesAny)
+    logsumexp =
+        k.select(seesAny, logsumexp, previousLogsumexp(batch, head, position));
+  k.when(k.isWithin(position, shape.sequence),
+         [&] { k.store(logsumexp, line, position); });
+}
+
 //===----------------------------------------------------------------------===//
 // Softmax
 //===----------------------------------------------------------------------===//
+
+RunningSoftmax RunningSoftmax::resume(GpuBuilder &k, Values logsumexp,
+                                      Values sums, int64_t threads) {
+  Values total(logsumexp.size(), k.f32(1.0f / float(threads)));
+  return {std::move(logsumexp), std::move(total), std::move(sums)};
+}
 
 RunningSoftmax RunningSoftmax::start(GpuBuilder &k, int64_t rows, Values zeros,
                                      Value sink, int64_t threads) {

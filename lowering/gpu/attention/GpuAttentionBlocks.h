@@ -11,17 +11,25 @@
 
 namespace rota::lowering {
 
-/// The arguments of attention's kernels, in order; then sinks, where there are
-/// any.
+/// The arguments of attention's kernels, in order; then, where they are there,
+/// the output and logsumexp of other keys, sinks, and the position and the
+/// distance in blocks or the position of the keys.
 struct AttentionArgument {
-  enum : unsigned { Query, Key, Value, Output, Logsumexp, Sinks };
+  enum : unsigned { Query, Key, Value, Output, Logsumexp, Previous };
+  static unsigned sinks(const AttentionShape &shape) {
+    return Previous + (shape.hasPrevious ? 2 : 0);
+  }
+  static unsigned position(const AttentionShape &shape) {
+    return sinks(shape) + (shape.hasSinks ? 1 : 0);
+  }
   static unsigned count(const AttentionShape &shape) {
-    return shape.hasSinks ? Sinks + 1 : Sinks;
+    return position(shape) + (shape.dependsOnPosition ? 2 : 0);
   }
 };
 
 /// The arguments of the kernels of its derivative, in order; then the
-/// cotangents of keys and values, or that of queries.
+/// cotangents of keys and values, or that of queries; then position and
+/// distance.
 struct AttentionGradArgument {
   enum : unsigned {
     Cotangent,
@@ -32,6 +40,9 @@ struct AttentionGradArgument {
     Delta,
     FirstResult
   };
+  static unsigned count(const AttentionShape &shape, unsigned results) {
+    return FirstResult + results + (shape.dependsOnPosition ? 2 : 0);
+  }
 };
 
 /// The elements of one head in global memory, `stride` elements from position
@@ -44,6 +55,13 @@ public:
   GpuAttentionBlocks(GpuBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), walk(k, shape.mask),
         queryWalk(k, shape.mask.transposed()) {}
+
+  /// Reads whether queries see any keys of the block from the kernel's argument
+  /// `first` and the next one, where the kernel depends on the position. Comes
+  /// before the walks.
+  void readPosition(unsigned first);
+  /// Whether a walk may have no tile.
+  bool mayBeEmpty() const { return seesAny || shape.mask.offset != 0; }
 
   /// The queries of this block of threads: `rows` from `first` on.
   struct QueryBlock {
@@ -70,6 +88,15 @@ public:
   /// keys of the block.
   QueryTile firstTile(const KeyBlock &block, int64_t rows) {
     return {firstHead(block.keyHead), queryWalk.begin(block.first, rows)};
+  }
+  /// The end of the keys that `own` queries from `first` on see, from `begin`
+  /// on.
+  mlir::Value keyEnd(mlir::Value begin, mlir::Value first, int64_t own) {
+    return orNone(begin, walk.end(first, own));
+  }
+  /// The end of the queries that see one of the `own` keys of the block.
+  mlir::Value queryEnd(const KeyBlock &block, int64_t own, QueryTile first) {
+    return orNone(first.first, queryWalk.end(block.first, own));
   }
   /// Calls `body` with the tiles of `rows` queries that see one of the `own`
   /// keys of the block: by query heads, then ascending. The next tile after the
@@ -108,20 +135,35 @@ public:
                                                 mlir::Value position);
   mlir::Value toBaseTwo(mlir::Value logsumexp);
 
+  /// The logsumexp of other keys than these, of the query at `position` or, if
+  /// that is beyond the sequence, of the last one.
+  mlir::Value previousLogsumexp(mlir::Value batch, mlir::Value head,
+                                mlir::Value position);
+  /// Writes the logsumexp of the query at `position`, where it is within the
+  /// sequence: exactly that of the other keys where it sees none of these.
+  void storeLogsumexp(mlir::Value logsumexp, mlir::Value batch,
+                      mlir::Value head, mlir::Value position);
+
   /// Whether a tile of keys from `first` on may have keys beyond the sequence
   /// that the mask does not hide; null: never.
   mlir::Value isBeyond(mlir::Value first, int64_t rows);
   /// The walk over keys, and over queries.
   AttentionWalk &keys() { return walk; }
   AttentionWalk &queries() { return queryWalk; }
+  /// Whether the mask hides keys beyond the sequence from every query in it.
+  bool hidesBeyond() const { return shape.mask.after + shape.mask.offset == 0; }
 
 protected:
   HeadRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
                   int64_t heads, int64_t size);
+  mlir::Value orNone(mlir::Value begin, mlir::Value end) {
+    return seesAny ? k.select(seesAny, end, begin) : end;
+  }
 
   GpuBuilder &k;
   AttentionShape shape;
   AttentionWalk walk, queryWalk;
+  mlir::Value seesAny; // i1; null: not known to see none
 };
 
 /// The size of a kernel: each block of `threads` threads has `rows` positions
@@ -143,6 +185,11 @@ emitAttentionKernel(KernelLibrary &library, mlir::Location loc,
 struct RunningSoftmax {
   using Values = llvm::SmallVector<mlir::Value>;
   Values highest, total, sums;
+
+  /// After other keys, that together are as one key whose score is `logsumexp`
+  /// for each row and whose value is their output, `sums`.
+  static RunningSoftmax resume(GpuBuilder &k, Values logsumexp, Values sums,
+                               int64_t threads);
 
   /// Without keys; with a sink in the head, in units of the scores, that is the
   /// maximum, and each of `threads` threads has its share of its weight 1. A

@@ -5,6 +5,7 @@
 #include "lowering/gpu/attention/GpuAttentionCode.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numbers>
@@ -16,9 +17,6 @@ namespace rota::lowering {
 using Values = GpuAttentionCode::Values;
 
 LogicalResult checkGpuHeadSize(Operation *op, const AttentionShape &shape) {
-  if (shape.hasPrevious || shape.dependsOnPosition ||
-      shape.wideElement != shape.element)
-    return op->emitOpError("is not supported in a ring on GPUs yet");
   if (shape.largestSize() <= GpuAttentionCode::kMostSize)
     return success();
   return op->emitOpError("expected a head size of at most ")
@@ -67,9 +65,7 @@ Value GpuAttentionCode::inSequence(Value position, int64_t rows) {
 
 Value GpuAttentionCode::sees(Value query, Value key) {
   Value visible = walk.sees(query, key);
-  // A causal mask hides keys beyond the sequence.
-  Value present =
-      shape.mask.after == 0 ? Value() : inSequence(key, blockRows.other);
+  Value present = hidesBeyond() ? Value() : inSequence(key, blockRows.other);
   return visible && present ? k.both(visible, present)
                             : (visible ? visible : present);
 }
@@ -237,6 +233,31 @@ Values GpuAttentionCode::accumulate(SharedTile weights, SharedTile other,
 
 Values GpuAttentionCode::zeroSums(int64_t size) {
   return Values(rowsDown() * vectorsAcross(size), k.splat(0.0f, kVector));
+}
+
+Values GpuAttentionCode::loadSums(HeadRows rows, Value first) {
+  auto loadColumns = [&](Value position, Value column) -> Value {
+    if (rows.size % kVector == 0)
+      return k.loadVector(rows.memory, index(position, rows.stride, column),
+                          kVector);
+    Values elements;
+    for (int64_t e = 0; e < kVector; ++e)
+      elements.push_back(k.load(
+          rows.memory, index(position, rows.stride,
+                             k.min(k.add(column, e), k.i32(rows.size - 1)))));
+    return vector::FromElementsOp::create(
+        k.ops(), VectorType::get({kVector}, elements[0].getType()), elements);
+  };
+  Values sums;
+  Value last = k.i32(vectors(rows.size) - 1);
+  for (int64_t i = 0; i < rowsDown(); ++i) {
+    Value position = k.min(ownPosition(first, i), k.i32(shape.sequence - 1));
+    for (int64_t c = 0; c < vectorsAcross(rows.size); ++c) {
+      Value vector = k.min(k.add(across, c * kAcross), last);
+      sums.push_back(loadColumns(position, k.mul(vector, kVector)));
+    }
+  }
+  return sums;
 }
 
 void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,

@@ -67,6 +67,9 @@ public:
   Values accumulate(SharedTile weights, SharedTile other,
                     mlir::ValueRange sums);
   Values zeroSums(int64_t size);
+  /// The thread's sums where they begin with the f32 rows from `first` on. Rows
+  /// and columns that it has none of are others.
+  Values loadSums(HeadRows rows, mlir::Value first);
   mlir::Value scaled(mlir::Value sum, mlir::Value factor) {
     return k.mulf(sum, k.splat(factor, kVector));
   }

@@ -93,6 +93,7 @@ private:
 };
 
 void KeyCode::emit() {
+  code.readPosition(Argument::FirstResult + 2);
   own = code.keyBlock(block.own);
   keys = code.allocateRows(block.own, shape.size);
   values = code.allocateRows(block.own, shape.valueSize);
@@ -200,6 +201,7 @@ private:
 };
 
 void QueryCode::emit() {
+  code.readPosition(Argument::FirstResult + 1);
   auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
@@ -221,13 +223,13 @@ void QueryCode::emit() {
   k.barrier();
 
   Values sums =
-      k.loop(begin, code.keys().end(first, block.own), block.other,
+      k.loop(begin, code.keyEnd(begin, first, block.own), block.other,
              code.zeroSums(shape.size), [&](Value key, ValueRange before) {
                return emitTile(key, before);
              });
+  Memory result = k.argument(Argument::FirstResult, shape.wideElement);
   code.storeRows(sums, Values(code.rowsDown(), k.f32(shape.scale)),
-                 code.queryRows(tensor(Argument::FirstResult), batch, head),
-                 first);
+                 code.queryRows(result, batch, head), first);
 }
 
 Values QueryCode::emitTile(Value key, ValueRange sums) {
@@ -266,7 +268,7 @@ constexpr KernelArgument kDeltaBuffer{Kind::Temporary, 0};
 FailureOr<std::string> emitKeyGrad(KernelLibrary &library, Location loc,
                                    const AttentionShape &shape) {
   return emitAttentionKernel(library, loc, "attention_key_grad", shape,
-                             {Argument::FirstResult + 2, shape.keyHeads,
+                             {Argument::count(shape, 2), shape.keyHeads,
                               blockOf(shape).own, GpuAttentionCode::kThreads},
                              [&](GpuBuilder &k) { KeyCode(k, shape).emit(); });
 }
@@ -275,13 +277,14 @@ FailureOr<std::string> emitQueryGrad(KernelLibrary &library, Location loc,
                                      const AttentionShape &shape) {
   return emitAttentionKernel(
       library, loc, "attention_query_grad", shape,
-      {Argument::FirstResult + 1, shape.heads, blockOf(shape).own,
+      {Argument::count(shape, 1), shape.heads, blockOf(shape).own,
        GpuAttentionCode::kThreads},
       [&](GpuBuilder &k) { QueryCode(k, shape).emit(); });
 }
 
 /// The call of a kernel with these results.
-KernelCall callSums(StringRef symbol, ArrayRef<unsigned> results,
+KernelCall callSums(mlir::rota::AttentionGradOp op, const AttentionShape &shape,
+                    StringRef symbol, ArrayRef<unsigned> results,
                     KernelLibrary &library) {
   KernelCall call{symbol.str(), library.getLaunchShape(symbol).grid[0], 1, {}};
   // The op's operands without the output, which is number 4.
@@ -290,6 +293,7 @@ KernelCall callSums(StringRef symbol, ArrayRef<unsigned> results,
   call.arguments.push_back(kDeltaBuffer);
   for (unsigned result : results)
     call.arguments.push_back({Kind::Result, result});
+  addPosition(op, shape, call, Kind::Scalar);
   return call;
 }
 
@@ -309,8 +313,8 @@ FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
     return failure();
   KernelPlan plan;
   plan.temporaries.push_back(attentionDeltaBytes(shape));
-  plan.calls = {*delta, callSums(*keys, {1, 2}, library),
-                callSums(*queries, {0}, library)};
+  plan.calls = {*delta, callSums(op, shape, *keys, {1, 2}, library),
+                callSums(op, shape, *queries, {0}, library)};
   if (!shape.hasSinks)
     return plan;
   auto sinks = planSinkGrad(library, loc, shape, kDeltaBuffer);

@@ -27,6 +27,8 @@ private:
   RunningSoftmax stateOf(ValueRange values) {
     return RunningSoftmax::of(values, code.laneRows());
   }
+  /// The state before the keys.
+  RunningSoftmax startState(Value batch, Value head);
   /// The sink of the head in the unit of scores; null: there is none.
   Value sinkOf(Value head);
   /// Turns scores into weights; updates all but the new keys' share of `sums`.
@@ -41,6 +43,7 @@ private:
 };
 
 void MatrixForwardCode::emit() {
+  places.readPosition(Argument::position(shape));
   auto [batch, head, start] = places.queryBlock(ownRows());
   first = start;
   Value keyHead = k.div(head, shape.group());
@@ -49,9 +52,7 @@ void MatrixForwardCode::emit() {
   Memory queries = allocateRows(ownRows());
   startOwn(places.queryRows(tensor(Argument::Query), batch, head), first,
            queries);
-  auto initial = RunningSoftmax::start(k, code.laneRows(), code.zeroSums(),
-                                       sinkOf(head), GpuMatrixCode::kRowLanes);
-  Values carried = walkKeys(keys, first, initial.all(),
+  Values carried = walkKeys(keys, first, startState(batch, head).all(),
                             [&](Value key, Tiles tile, ValueRange before) {
                               RunningSoftmax state = stateOf(before);
                               Values scores = products(queries, tile.first);
@@ -70,16 +71,34 @@ void MatrixForwardCode::emit() {
   for (auto [i, sum] : llvm::enumerate(state.sums))
     sum = k.mulf(sum, factor[code.rowOf(i)]);
   // No other warp reads this warp's rows of queries.
-  code.storeRows(state.sums,
-                 places.queryRows(tensor(Argument::Output), batch, head), first,
+  Memory output = k.argument(Argument::Output, shape.wideElement);
+  code.storeRows(state.sums, places.queryRows(output, batch, head), first,
                  shape.sequence, queries);
   emitLogsumexp(state, total, batch, head);
+}
+
+RunningSoftmax MatrixForwardCode::startState(Value batch, Value head) {
+  if (!shape.hasPrevious)
+    return RunningSoftmax::start(k, code.laneRows(), code.zeroSums(),
+                                 sinkOf(head), code.kRowLanes);
+  Values highest;
+  for (int64_t row = 0; row < code.laneRows(); ++row)
+    highest.push_back(
+        k.mulf(places.previousLogsumexp(batch, head,
+                                        k.add(first, code.rowInBlock(row))),
+               k.f32(1.0f / unit)));
+  Memory previous = k.argument(Argument::Previous, k.ops().getF32Type());
+  return RunningSoftmax::resume(
+      k, highest,
+      code.loadSums(places.queryRows(previous, batch, head), first,
+                    shape.sequence),
+      code.kRowLanes);
 }
 
 Value MatrixForwardCode::sinkOf(Value head) {
   if (!shape.hasSinks)
     return {};
-  Memory sinks = k.argument(Argument::Sinks, k.ops().getF32Type());
+  Memory sinks = k.argument(Argument::sinks(shape), k.ops().getF32Type());
   return k.mulf(k.load(sinks, k.widen(head)), k.f32(1.0f / unit));
 }
 
@@ -133,14 +152,11 @@ void MatrixForwardCode::shrinkSums(RunningSoftmax &state, const Values &highest,
 void MatrixForwardCode::emitLogsumexp(const RunningSoftmax &state,
                                       const Values &total, Value batch,
                                       Value head) {
-  Memory line = places.lineOf(
-      k.argument(Argument::Logsumexp, k.ops().getF32Type()), batch, head);
   k.when(k.isEqual(code.columnOfLane(), k.i32(0)), [&] {
     for (int64_t row = 0; row < code.laneRows(); ++row) {
-      Value position = k.add(first, code.rowInBlock(row));
       Value value = k.fma(state.highest[row], k.f32(unit), k.log(total[row]));
-      k.when(k.isWithin(position, shape.sequence),
-             [&] { k.store(value, line, position); });
+      places.storeLogsumexp(value, batch, head,
+                            k.add(first, code.rowInBlock(row)));
     }
   });
 }

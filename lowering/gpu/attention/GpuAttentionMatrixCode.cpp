@@ -48,14 +48,34 @@ MatrixAttentionCode::Values MatrixAttentionCode::walkKeys(const Sources &keys,
   int64_t rows = tiling.tile;
   auto stage = [&](Value key) { return k.rem(k.div(key, rows), 2); };
   Value begin = places.keys().begin(first, rows);
-  startTile(keys, begin, stage(begin));
+  Value end = places.keyEnd(begin, first, ownRows());
+  startFirst(k.isLess(begin, end),
+             [&] { startTile(keys, begin, stage(begin)); });
+  Values after =
+      k.loop(begin, end, rows, initial, [&](Value key, ValueRange carried) {
+        Value next = k.add(key, rows);
+        advance(k.isLess(next, end),
+                [&] { startTile(keys, next, stage(next)); });
+        return body(key, stageOf(stage(key)), carried);
+      });
+  endWalk();
+  return after;
+}
+
+void MatrixAttentionCode::startFirst(Value exists,
+                                     llvm::function_ref<void()> start) {
+  if (places.mayBeEmpty())
+    k.when(exists, start);
+  else
+    start();
   code.endCopyGroup();
-  Value end = places.keys().end(first, ownRows());
-  return k.loop(begin, end, rows, initial, [&](Value key, ValueRange carried) {
-    Value next = k.add(key, rows);
-    advance(k.isLess(next, end), [&] { startTile(keys, next, stage(next)); });
-    return body(key, stageOf(stage(key)), carried);
-  });
+}
+
+void MatrixAttentionCode::endWalk() {
+  if (!places.mayBeEmpty())
+    return;
+  code.waitForCopies(0);
+  k.barrier();
 }
 
 MatrixAttentionCode::Values MatrixAttentionCode::products(Memory own,

@@ -53,6 +53,11 @@ protected:
   /// start(), where it exists.
   void advance(mlir::Value exists, llvm::function_ref<void()> start);
 
+  /// Starts the first tile of a walk by start(), where it exists. A walk ends
+  /// with endWalk(): own rows have then arrived without any tile, too.
+  void startFirst(mlir::Value exists, llvm::function_ref<void()> start);
+  void endWalk();
+
   /// Calls `body` with the tiles of keys that the queries from `first` on see,
   /// ascending. The copies of own rows that have been started arrive too.
   using KeyBody = llvm::function_ref<Values(mlir::Value key, Tiles tile,

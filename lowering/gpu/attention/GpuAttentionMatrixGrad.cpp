@@ -136,6 +136,7 @@ private:
 };
 
 void MatrixKeyCode::emit() {
+  places.readPosition(Argument::FirstResult + 2);
   int64_t parts = partsOf(shape);
   block = places.keyBlock(ownRows(), parts);
   startOwn(keySources(block.batch, block.keyHead), block.first);
@@ -148,8 +149,9 @@ void MatrixKeyCode::emit() {
 }
 
 void MatrixKeyCode::walk(Sums sums) {
-  startQueries(places.firstTile(block, tiling.tile), k.i32(0));
-  code.endCopyGroup();
+  Tile first = places.firstTile(block, tiling.tile);
+  startFirst(k.isLess(first.first, places.queryEnd(block, ownRows(), first)),
+             [&] { startQueries(first, k.i32(0)); });
   Values carried = code.zeroSums();
   size_t count = carried.size();
   if (sums == Sums::Both)
@@ -159,6 +161,7 @@ void MatrixKeyCode::walk(Sums sums) {
                                [&](Tile tile, Tile next, ValueRange before) {
                                  return emitTile(tile, next, sums, before);
                                });
+  endWalk();
   ValueRange all(carried);
   auto rowsOf = [&](unsigned argument) {
     return places.keyRows(tensor(argument), block.batch, block.keyHead);
@@ -234,6 +237,7 @@ public:
 };
 
 void MatrixQueryCode::emit() {
+  places.readPosition(Argument::FirstResult + 1);
   auto [batch, head, first] = places.queryBlock(ownRows());
   startOwn(querySources(batch, head), first);
   auto queryLines = places.queryLines(batch, head);
@@ -252,8 +256,8 @@ void MatrixQueryCode::emit() {
         code.accumulate(slopes, tile.first, after);
         return after;
       });
-  storeSums(sums, shape.scale,
-            places.queryRows(tensor(Argument::FirstResult), batch, head), first,
+  Memory result = k.argument(Argument::FirstResult, shape.wideElement);
+  storeSums(sums, shape.scale, places.queryRows(result, batch, head), first,
             own.first);
 }
 
@@ -272,14 +276,14 @@ FailureOr<std::string> emitMatrixKeyGrad(KernelLibrary &library, Location loc,
                                          const AttentionShape &shape) {
   return emitMatrixKernel<MatrixKeyCode>(
       library, loc, "attention_matrix_key_grad", shape, tilingOf(shape, 2),
-      Argument::FirstResult + 2, partsOf(shape) * shape.keyHeads);
+      Argument::count(shape, 2), partsOf(shape) * shape.keyHeads);
 }
 
 FailureOr<std::string> emitMatrixQueryGrad(KernelLibrary &library, Location loc,
                                            const AttentionShape &shape) {
   return emitMatrixKernel<MatrixQueryCode>(
       library, loc, "attention_matrix_query_grad", shape, tilingOf(shape, 3),
-      Argument::FirstResult + 1, shape.heads);
+      Argument::count(shape, 1), shape.heads);
 }
 
 } // namespace rota::lowering

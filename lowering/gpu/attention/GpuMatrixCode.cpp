@@ -202,8 +202,9 @@ void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries,
     Value distance = k.sub(row, laneColumn);
     int64_t column = columnOf(i);
     Value sees;
-    if (mask.limitsBefore() && mask.limitsAfter()) {
-      int64_t reach = areRows ? mask.after : mask.before;
+    if (mask.limitsBefore()) {
+      int64_t reach =
+          areRows ? mask.after + mask.offset : mask.before - mask.offset;
       sees = k.isWithin(k.add(distance, reach - column), width);
     } else if (mask.limitsAfter()) {
       sees = areRows ? k.isLess(k.i32(column - 1), distance)
@@ -217,8 +218,43 @@ void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries,
   }
 }
 
+void GpuMatrixCode::eachPair(
+    Value first,
+    llvm::function_ref<void(int64_t i, Value position, Value column)> body) {
+  for (int64_t i = 0; i < sumsAt(steps(), 0); i += 2) {
+    if (columnOf(i) / kChunkElements >= chunks())
+      continue;
+    Value position = k.add(first, rowInBlock(rowOf(i)));
+    Value column = k.add(laneColumn, columnOf(i));
+    body(i, position, column);
+  }
+}
+
+GpuMatrixCode::Values GpuMatrixCode::loadSums(HeadRows rows, Value first,
+                                              int64_t sequence) {
+  Values sums = zeroSums();
+  eachPair(first, [&](int64_t i, Value position, Value column) {
+    Value row = k.min(position, k.i32(sequence - 1));
+    Value pair = k.loadVector(
+        rows.memory, k.add(k.mul(k.widen(row), rows.stride), k.widen(column)),
+        2);
+    sums[i] = k.extract(pair, 0);
+    sums[i + 1] = k.extract(pair, 1);
+  });
+  return sums;
+}
+
 void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
                               int64_t sequence, Memory tile) {
+  if (rows.memory.element.isF32()) {
+    eachPair(first, [&](int64_t i, Value position, Value column) {
+      Value at = k.add(k.mul(k.widen(position), rows.stride), k.widen(column));
+      k.when(k.isWithin(position, sequence), [&] {
+        k.store(pairOf(k, sums[i], sums[i + 1]), rows.memory, at);
+      });
+    });
+    return;
+  }
   Memory own = ownRows(tile);
   for (int64_t i = 0; i < int64_t(sums.size()); i += 2) {
     int64_t chunk = columnOf(i) / kChunkElements;

@@ -105,8 +105,12 @@ public:
   void mask(Values &scores, mlir::Value ahead, Queries queries,
             const mlir::rota::AttentionMask &mask, mlir::Value keys);
 
-  /// Writes this warp's rows of sums, rounded, to the rows from position
-  /// `first` on that are within `sequence`, by way of its rows in `tile`.
+  /// Sums that begin with the f32 rows from position `first` on; those beyond
+  /// `sequence` with another row.
+  Values loadSums(HeadRows rows, mlir::Value first, int64_t sequence);
+  /// Writes this warp's rows of sums to the rows from position `first` on that
+  /// are within `sequence`: f32 directly, and bf16, rounded, by way of its rows
+  /// in `tile`.
   void storeRows(llvm::ArrayRef<mlir::Value> sums, HeadRows rows,
                  mlir::Value first, int64_t sequence, Memory tile);
 
@@ -139,6 +143,12 @@ private:
   int64_t sumsAt(int64_t step, int64_t fragment) const {
     return (step * block.fragments + fragment) * kFragmentSums;
   }
+  /// Calls body(i, position, column) for the even sums i, of the lane's
+  /// position in rows from `first` on and of that column and the next.
+  void eachPair(mlir::Value first,
+                llvm::function_ref<void(int64_t i, mlir::Value position,
+                                        mlir::Value column)>
+                    body);
   /// Two f32 in one register, rounded.
   mlir::Value pack(mlir::Value low, mlir::Value high);
 

@@ -214,11 +214,7 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                     {Kind::Operand, 2},
                     {Kind::Result, 0},
                     {Kind::Result, 1}};
-  for (unsigned i = 3; i < op->getNumOperands(); ++i) {
-    Value operand = op->getOperand(i);
-    if (operand != op.getPosition() && operand != op.getKeyPosition())
-      call.arguments.push_back({Kind::Operand, i});
-  }
+  addInitialState(op, call);
   addPosition(op, shape, call);
   FailureOr<std::string> symbol = emitDedicated(
       library, "attention", toString(shape), call.arguments.size(),

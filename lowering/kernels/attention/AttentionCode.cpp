@@ -26,7 +26,8 @@ std::string toString(const AttentionShape &s) {
          << bits(s.scale) << " cap " << bits(s.softCap) << " sees "
          << s.mask.before << ' ' << s.mask.after << " from " << s.mask.offset
          << (s.hasSinks ? " sinks" : "") << (s.hasPrevious ? " more" : "")
-         << " to " << s.wideElement << (s.dependsOnPosition ? " if seen" : "");
+         << " to " << s.wideElement << (s.dependsOnPosition ? " if seen" : "")
+         << (s.hasKeyPosition ? " from a position" : "");
   return text;
 }
 

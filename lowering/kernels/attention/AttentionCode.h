@@ -29,6 +29,7 @@ struct AttentionShape {
   /// Whether the rank's position says if the keys are seen at all. The kernel
   /// then reads it and the distance in blocks, or the keys' position.
   bool dependsOnPosition;
+  bool hasKeyPosition;
 
   int64_t group() const { return heads / keyHeads; }
   int64_t largestSize() const { return std::max(size, valueSize); }
@@ -74,13 +75,24 @@ template <typename Op> AttentionShape attentionShape(Op op) {
           q.getElementType(),
           mlir::getElementTypeOrSelf(wideResult(op)),
           hasPrevious(op),
-          op.getPosition() && !op.getBidirectional()};
+          op.getPosition() && !op.getBidirectional(),
+          bool(op.getKeyPosition())};
 }
 std::string toString(const AttentionShape &shape);
+/// Adds the arguments of attention's kernel that its softmax begins with: what
+/// other keys gave, and sinks.
+inline void addInitialState(mlir::rota::AttentionOp op, KernelCall &call) {
+  for (unsigned i = 3; i < op->getNumOperands(); ++i) {
+    mlir::Value operand = op->getOperand(i);
+    if (operand != op.getPosition() && operand != op.getKeyPosition())
+      call.arguments.push_back({KernelArgument::Kind::Operand, i});
+  }
+}
 /// Adds the last arguments of a kernel that depends on the position, which are
-/// the op's last operands.
+/// the op's last operands; `number` is the kind of the distance in blocks.
 template <typename Op>
-void addPosition(Op op, const AttentionShape &shape, KernelCall &call) {
+void addPosition(Op op, const AttentionShape &shape, KernelCall &call,
+                 KernelArgument::Kind number = KernelArgument::Kind::Number) {
   using Kind = KernelArgument::Kind;
   if (!shape.dependsOnPosition)
     return;
@@ -90,7 +102,7 @@ void addPosition(Op op, const AttentionShape &shape, KernelCall &call) {
     return;
   }
   call.arguments.push_back({Kind::Operand, last});
-  call.arguments.push_back({Kind::Number, unsigned(*op.getBehind())});
+  call.arguments.push_back({number, unsigned(*op.getBehind())});
 }
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replays attention, or reductions of products, around a ring against one rank.
 
-    ring.py MODEL WORK [--dtype TYPE] [--axes context|tensor] [--exchange HOW] --near MESH ... [--same NAME ...]
+    ring.py MODEL WORK [--dtype TYPE] [--axes context|tensor] [--exchange HOW] [--device NAME] [--steps N]
+            --near MESH ... [--same NAME ...]
 
-Writes a batch into WORK and runs `rota probe` of the model's folder on one rank
-in f32 and, with rings, on MESH: loss, gradients and three steps are equal to the
+Writes a batch into WORK and runs `rota probe` of the model's folder on one rank of
+CPUs in f32 and, with rings, on MESH: loss, gradients and the steps are equal to the
 tolerance of f32. In bf16 they are, too, but for 5/4 of the rounding error that one
 rank has in bf16. Each variant of --same gives the very bytes of the last MESH.
 Prints a line for each comparison; exits with 1 at the first that fails."""
@@ -26,6 +27,7 @@ VARIANTS = {
     "full": ["--remat", "full"],
     "split": ["--split-backward"],
     "gpipe": ["--schedule", "gpipe"],
+    "seed": ["--seed", "7"],
     "1f1b": ["--schedule", "1f1b"],
     "mpi": ["--ranks", "mpi"],
 }
@@ -40,6 +42,8 @@ def parse():
                         default="context")
     parser.add_argument("--exchange", choices=["ring", "balanced-ring"],
                         default="ring")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--near", nargs="+", required=True)
     parser.add_argument("--same", nargs="*", default=[], choices=VARIANTS)
     return parser.parse_args()
@@ -59,13 +63,16 @@ class Replay:
         """The file that `rota probe` writes with these flags."""
         out = os.path.join(self.arguments.work, name + ".safetensors")
         run(*launcher, "rota", "probe", "--model", self.arguments.model,
-            "--tokens", self.batch, "--microbatches", 2, "--steps", 3,
-            "--dtype", dtype, "--write", OUTPUTS, "-o", out, *flags)
+            "--tokens", self.batch, "--microbatches", 2,
+            "--steps", self.arguments.steps, "--dtype", dtype, "--write", OUTPUTS, "-o", out, *flags)
         return out
 
     def on_ring(self, mesh, variant=()):
-        flags = ["--mesh", mesh, f"--{self.arguments.axes}-exchange",
-                 self.arguments.exchange, *variant]
+        flags = ["--mesh", mesh, "--device", self.arguments.device,
+                 f"--{self.arguments.axes}-exchange", self.arguments.exchange,
+                 *variant]
+        if self.arguments.device == "simt":
+            flags.append("--unchecked")
         dtype = self.arguments.dtype
         if "mpi" not in variant:
             return self.probe("ring", dtype, flags)

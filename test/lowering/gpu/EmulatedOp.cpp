@@ -168,6 +168,8 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
       using Kind = lowering::KernelArgument::Kind;
       pointers.push_back(argument.kind == Kind::Temporary
                              ? temporaries[argument.index].data()
+                         : argument.kind == Kind::Scalar
+                             ? std::bit_cast<char *>(uintptr_t(argument.index))
                          : argument.kind == Kind::Result
                              ? buffers[operands.size() + argument.index]
                              : buffers[argument.index]);

@@ -225,6 +225,8 @@ private:
         pointers.push_back(number);
         break;
       }
+      case KernelArgument::Kind::Scalar:
+        llvm_unreachable("kernels of CPUs have none");
       }
     NativeKernel kernel = lookupKernel(*harness.jit, call.symbol);
     if (!kernel)
