@@ -222,15 +222,24 @@ public:
   /// once, with the weight of finishStep.
   virtual void findCotangents(const CotangentNumbers &numbers) = 0;
 
+  /// Asks for the work of both, which may run at the same time, after all that
+  /// was asked for before and before all that comes.
+  virtual void runBeside(FunctionRef<void()> first,
+                         FunctionRef<void()> second) {
+    first();
+    second();
+  }
+
   /// rotaLaunch, rotaGemm and rotaCheckIndices of runtime/Abi.h. Memory for
-  /// products is that of useWorkspace; without it there are none.
+  /// products is that of useWorkspace; without it there are none. `second` is
+  /// for the second work of runBeside.
   virtual void launch(RotaContext *context, RotaKernel kernel,
                       void *const *args, int64_t rows, int64_t grain) = 0;
   virtual void multiply(RotaContext *context, const RotaGemm &gemm,
                         const void *a, const void *b, void *c) = 0;
   virtual void checkIndices(RotaContext *context, const int32_t *indices,
                             int64_t count, int64_t least, int64_t bound) = 0;
-  virtual void useWorkspace(void *place, int64_t bytes) = 0;
+  virtual void useWorkspace(void *place, void *second, int64_t bytes) = 0;
 
   /// Waits until all work is done.
   virtual void synchronize() = 0;

@@ -12,7 +12,9 @@ namespace rota {
 static constexpr int64_t kMessageElements = 1 << 20;
 /// The bytes that cuBLASLt asks for on Hopper; its algorithms for older GPUs
 /// need less.
-static constexpr int64_t kProductBytes = 32 << 20;
+/// As much as the library recommends, from the first multiple of
+/// kWorkspaceAlignment of device/cuda/BlasLtProduct.h on.
+static constexpr int64_t kProductBytes = (32 << 20) + 256;
 /// Pieces of about 1 MiB from each of 8 ranks, for 8 groups.
 static constexpr int64_t kExchangeBytes = 128 << 20;
 static constexpr int64_t kHostBytes = 4 << 20;
@@ -130,7 +132,16 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.order = take(4 * m.normCount);
   m.terms = take(8 * m.termElements);
   m.workspace = take(m.workspaceBytes);
+  m.pairWorkspace = hasPairs(program) ? take(m.workspaceBytes) : m.workspace;
   return m;
+}
+
+bool hasPairs(const Program &program) {
+  for (const Stage &stage : program.stages)
+    for (const ActionTemplate &form : stage.templates)
+      if (form.startsPair)
+        return true;
+  return false;
 }
 
 std::vector<SnapshotPiece> snapshotPieces(const Program &program,

@@ -72,14 +72,16 @@ struct RuntimeMemory {
   int64_t order = 0; // i32 [normCount]: NormTerm::number
   // Terms of a gradient from another stage: f32 [2, termElements].
   int64_t terms = 0, termElements = 0;
-  // For products. Only on GPUs.
-  int64_t workspace = 0, workspaceBytes = 0;
+  // For products, and for those of second halves of pairs. Only on GPUs.
+  int64_t workspace = 0, pairWorkspace = 0, workspaceBytes = 0;
   int64_t bytes = 0; // total
   // A block of its own, with --ranks nccl: for collectives, and for what the
   // host sends.
   int64_t exchangeBytes = 0, hostBytes = 0;
 };
 RuntimeMemory runtimeMemory(const Program &program);
+/// Whether a stage has pairs, whose halves may run at the same time.
+bool hasPairs(const Program &program);
 
 /// Masters or states of one update, in the snapshot that --post-validate takes
 /// before the update changes them.

@@ -165,6 +165,7 @@ Request SharedGpuNetwork::Switch::start(int rank, const Exchange &exchange,
 
 void SharedGpuNetwork::Switch::arrive(int rank, OpenTransfer &transfer,
                                       int index, MemberBuffers buffers) {
+  cuda::Gpu::CallLock held = gpu.oneAtATime();
   transfer.members[index] = buffers;
   transfer.arrivals.push_back(
       events.record(ranks[rank].device->computeStream()));
@@ -197,6 +198,7 @@ void SharedGpuNetwork::Switch::enqueue(OpenTransfer &transfer,
 Request SharedGpuNetwork::Switch::copy(int rank, const void *source,
                                        void *destination, int64_t bytes) {
   return attempt(rank, [&](Lock &) {
+    cuda::Gpu::CallLock held = gpu.oneAtATime();
     Rank &own = ranks[rank];
     auto transfer = std::make_shared<OpenTransfer>(
         Exchange(Stream::Weights, rank, rank, bytes));
@@ -220,6 +222,7 @@ TransferTime SharedGpuNetwork::Switch::wait(int rank, Request request) {
       throw RunError(failure);
     transfer = std::move(found->second);
     own.requests.erase(found);
+    cuda::Gpu::CallLock held = gpu.oneAtATime();
     gpu.check(gpu.api().waitEvent(own.device->computeStream(),
                                   transfer->complete->get(), 0),
               "waiting for a transfer");
@@ -328,6 +331,7 @@ void SharedGpuNetwork::Switch::join() {
 void SharedGpuNetwork::Switch::beginRecording(int rank) {
   barrier(rank, [&] {
     ranks[0].device->beginRecording();
+    gpu.shareRecording(size() > 1);
     records = true;
     fork();
   });
@@ -337,6 +341,7 @@ std::shared_ptr<Recording> SharedGpuNetwork::Switch::endRecording(int rank) {
   barrier(rank, [&] {
     join();
     records = false;
+    gpu.shareRecording(false);
     recorded = ranks[0].device->endRecording();
   });
   return recorded;
@@ -356,8 +361,10 @@ void SharedGpuNetwork::Switch::replay(int rank, Recording &recording) {
 void SharedGpuNetwork::Switch::idle() {
   {
     Lock lock(mutex);
-    if (std::exchange(records, false))
+    if (std::exchange(records, false)) {
+      gpu.shareRecording(false);
       ranks[0].device->abandonRecording();
+    }
   }
   gpu.enter();
   for (const Rank &each : ranks) {

@@ -2,6 +2,7 @@
 #include "runtime/collective/nccl/Connect.h"
 #include "runtime/Error.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
+#include "runtime/program/RuntimeMemory.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,10 @@ static constexpr int kMostQueues = 32, kDefaultQueues = 8;
 void prepareForNccl() {
   setenv(kQueues, std::to_string(kMostQueues).c_str(), /*overwrite=*/0);
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  // Otherwise NCCL connects ranks for each of its algorithms at the first use,
+  // on the host: in a step, ranks that are in two collectives would wait for
+  // each other.
+  setenv("NCCL_RUNTIME_CONNECT", "0", /*overwrite=*/0);
   // Registering the buffers of a recorded step waits for other ranks, which may
   // record the transfers of different routes in another order.
   setenv("NCCL_GRAPH_REGISTER", "0", /*overwrite=*/0);
@@ -77,11 +82,12 @@ static NcclId identifier(const NcclApi &nccl, const NcclRank &rank) {
 }
 
 /// Two streams would wait for each other in one queue.
-static void checkQueues(const NcclPlan &plan) {
+static void checkQueues(const NcclPlan &plan, bool pairs) {
   std::string text = variable(kQueues);
   int queues = text.empty() ? kDefaultQueues : std::atoi(text.c_str());
-  // The compute stream, copies and messages without a route have one each.
-  int needed = plan.mostRoutes() + 3;
+  // The compute stream, that of second halves of pairs, copies and messages
+  // without a route have one each.
+  int needed = plan.mostRoutes() + 3 + pairs;
   if (needed > queues)
     throw InputError(fmt::format(
         "expected {} of at least {}, for the streams of a rank, got {}{}",
@@ -95,7 +101,7 @@ std::unique_ptr<NcclCommunicator>
 makeNcclCommunicator(cuda::CudaDevice &device, const Program &program,
                      const NcclRank &rank, NcclCommunicator::Options options) {
   NcclPlan plan = planRoutes(program);
-  checkQueues(plan);
+  checkQueues(plan, hasPairs(program));
   const NcclApi &nccl = loadNccl();
   return std::make_unique<NcclCommunicator>(
       device, nccl, rank.rank, rank.size, identifier(nccl, rank), plan,

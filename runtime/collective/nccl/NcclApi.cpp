@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/nccl/NcclApi.h"
 #include "runtime/Error.h"
+#include "runtime/device/cuda/Libraries.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -38,10 +39,11 @@ static void find(void *library, const char *symbol, T &place) {
 }
 
 static NcclApi load() {
-  void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  constexpr const char *kNames[] = {"libnccl.so.2"};
+  std::string faults;
+  void *library = cuda::openLibrary(kNames, faults);
   if (!library)
-    throw InputError(
-        fmt::format("cannot load NCCL ({}): {}", dlerror(), kInstall));
+    throw InputError(fmt::format("cannot load NCCL: {}{}", kInstall, faults));
   NcclApi api;
   find(library, "ncclGetVersion", api.version);
   int version = 0;

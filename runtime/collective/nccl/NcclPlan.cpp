@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/nccl/NcclPlan.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ public:
     for (int c = 0; c < static_cast<int>(program.collectives.size()); ++c)
       if (!ofParameters.contains(c))
         for (int s = 0; s < static_cast<int>(program.stages.size()); ++s)
-          addGroups(Stream::Task, s, program.collectives[c].axes);
+          addTasks(s, program.collectives[c].axes);
     addReports();
     return std::move(plan);
   }
@@ -82,6 +83,11 @@ private:
     for (int rank = 0; rank < ranks; ++rank)
       if (isAtStage(rank, stage))
         plan.add({stream, false, groupOf(mesh, rank, axes).ranks});
+  }
+  void addTasks(int stage, const std::vector<int> &axes) {
+    addGroups(Stream::Task, stage, axes);
+    if (hasPairs(program))
+      addGroups(Stream::PairTask, stage, axes);
   }
   void addCollective(Stream stream, int stage, int collective) {
     if (collective < 0)

@@ -48,7 +48,7 @@ public:
                 const void *b, void *c) override;
   void checkIndices(RotaContext *context, const int32_t *indices, int64_t count,
                     int64_t least, int64_t bound) override;
-  void useWorkspace(void *, int64_t) override {}
+  void useWorkspace(void *, void *, int64_t) override {}
   void synchronize() override {}
   bool isAsynchronous() const override { return false; }
   void setPosition(int) override {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cuda/BlasLtApi.h"
 #include "runtime/Error.h"
+#include "runtime/device/cuda/Libraries.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -8,13 +9,11 @@
 
 namespace rota::cuda {
 
-static void *openLibrary() {
+static void *openBlasLt() {
+  constexpr const char *kNames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
   std::string faults;
-  for (const char *name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
-    if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL))
-      return library;
-    faults += fmt::format("; {}", dlerror());
-  }
+  if (void *library = openLibrary(kNames, faults))
+    return library;
   throw InputError("cannot load cuBLASLt of CUDA 13 or 12 (add its folder to "
                    "LD_LIBRARY_PATH)" +
                    faults);
@@ -31,7 +30,7 @@ static void find(void *library, const char *name, F &place) {
 
 const BlasLtApi &loadBlasLt() {
   static const BlasLtApi api = [] {
-    void *library = openLibrary();
+    void *library = openBlasLt();
     BlasLtApi found;
 #define X(type, member, symbol, parameters)                                    \
   find(library, #symbol, found.member);

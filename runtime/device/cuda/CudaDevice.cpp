@@ -33,7 +33,8 @@ template <typename F> static void guard(RotaContext *context, F body) {
 
 CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu,
                        std::unique_ptr<Products> products)
-    : ownGpu(std::move(gpu)), compute(*ownGpu), products(std::move(products)),
+    : ownGpu(std::move(gpu)), compute(*ownGpu), fork(*ownGpu, false),
+      join(*ownGpu, false), products(std::move(products)),
       staging(*ownGpu, kStagingBytes), reads(*ownGpu), clock(*ownGpu),
       progress(*ownGpu, sizeof(int32_t)) {
   *reinterpret_cast<int32_t *>(progress.data()) = -1;
@@ -58,22 +59,24 @@ std::unique_ptr<Arena> CudaDevice::makeHostArena(int64_t bytes) {
 void CudaDevice::copy(RotaContext *context, const void *source,
                       void *destination, int64_t bytes) {
   guard(context, [&] {
+    Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
     if (bytes > 0)
       ownGpu->check(
           ownGpu->api().copy(addressOf(destination), addressOf(source),
-                             static_cast<size_t>(bytes), compute.get()),
+                             static_cast<size_t>(bytes), computeStream()),
           "copying");
   });
 }
 
 void CudaDevice::zero(RotaContext *context, void *place, int64_t bytes) {
   guard(context, [&] {
+    Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
     if (bytes > 0)
       ownGpu->check(ownGpu->api().fill8(addressOf(place), 0,
                                         static_cast<size_t>(bytes),
-                                        compute.get()),
+                                        computeStream()),
                     "zeroing");
   });
 }
@@ -83,7 +86,7 @@ void CudaDevice::read(const void *source, void *host, int64_t bytes) {
   auto *to = static_cast<char *>(host);
   for (int64_t at = 0; at < bytes; at += kPieceBytes) {
     auto piece = reads.start(from + at, std::min(kPieceBytes, bytes - at),
-                             compute.get());
+                             computeStream());
     std::span<const char> got = piece->wait();
     std::copy(got.begin(), got.end(), to + at);
   }
@@ -98,13 +101,13 @@ void CudaDevice::write(const void *host, void *destination, int64_t bytes) {
     char *room = staging.take(count);
     std::copy(from + at, from + at + count, room);
     copy(nullptr, room, to + at, count);
-    staging.release(compute.get());
+    staging.release(computeStream());
   }
 }
 
 std::unique_ptr<HostRead> CudaDevice::startRead(const void *source,
                                                 int64_t bytes) {
-  return reads.start(source, bytes, compute.get());
+  return reads.start(source, bytes, computeStream());
 }
 
 void CudaDevice::hostLoop(
@@ -144,21 +147,22 @@ void CudaDevice::add(RotaContext *context, ElementType type, void *sum,
   void *arguments[] = {&sum, &terms, &count};
   const char *kernel = kAddKernels[static_cast<int>(type)];
   guard(context,
-        [&] { launchService(kernel, count, arguments, compute.get()); });
+        [&] { launchService(kernel, count, arguments, computeStream()); });
 }
 
 void CudaDevice::round(RotaContext *context, const float *values,
                        uint16_t *rounded, int64_t count) {
   void *arguments[] = {&rounded, &values, &count};
-  guard(context,
-        [&] { launchService(kRoundKernel, count, arguments, compute.get()); });
+  guard(context, [&] {
+    launchService(kRoundKernel, count, arguments, computeStream());
+  });
 }
 
 void CudaDevice::sum(RotaContext *context, const float *values, int64_t count,
                      double *sum) {
   void *arguments[] = {&sum, &values, &count};
   guard(context,
-        [&] { launchServiceBlock(kSumKernel, arguments, compute.get()); });
+        [&] { launchServiceBlock(kSumKernel, arguments, computeStream()); });
 }
 
 void CudaDevice::finishStep(const StepNumbers &numbers) {
@@ -167,7 +171,7 @@ void CudaDevice::finishStep(const StepNumbers &numbers) {
                        &n.losses.values,  &n.losses.rows, &n.losses.calls,
                        &n.losses.numbers, &n.clip,        &n.scale,
                        &n.result};
-  launchServiceBlock(kFinishStepKernel, arguments, compute.get());
+  launchServiceBlock(kFinishStepKernel, arguments, computeStream());
 }
 
 void CudaDevice::decideStep(const StepDecision &decision) {
@@ -176,7 +180,7 @@ void CudaDevice::decideStep(const StepDecision &decision) {
                        &d.losses.numbers, &d.deviations,  &d.history,
                        &d.scalars,        &d.scalarCount, &d.scaleNumber,
                        &d.skipNumber,     &d.stepScalars, &d.result};
-  launchServiceBlock(kDecideStepKernel, arguments, compute.get());
+  launchServiceBlock(kDecideStepKernel, arguments, computeStream());
 }
 
 void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
@@ -184,13 +188,14 @@ void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
   void *arguments[] = {&n.losses.values,  &n.losses.rows, &n.losses.calls,
                        &n.losses.numbers, &n.factors,     &n.count,
                        &n.cotangents};
-  launchServiceBlock(kCotangentsKernel, arguments, compute.get());
+  launchServiceBlock(kCotangentsKernel, arguments, computeStream());
 }
 
 void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
                         void *const *args, int64_t, int64_t) {
   auto &form = *static_cast<const RotaGpuLaunch *>(kernel);
   guard(context, [&] {
+    Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
     FunctionHandle &function = kernels[kernel];
     if (!function)
@@ -201,7 +206,7 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
     ownGpu->check(ownGpu->api().launch(
                       function, form.grid[0], form.grid[1], form.grid[2],
                       form.block, 1, 1, static_cast<unsigned>(form.sharedBytes),
-                      compute.get(), addresses.data(), nullptr),
+                      computeStream(), addresses.data(), nullptr),
                   form.name);
   });
 }
@@ -209,14 +214,47 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
 void CudaDevice::multiply(RotaContext *context, const RotaGemm &gemm,
                           const void *a, const void *b, void *c) {
   guard(context, [&] {
+    Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
-    products->multiply(gemm, a, b, c, workspace, workspaceBytes, compute.get());
+    products->multiply(gemm, a, b, c, inSecond ? secondWorkspace : workspace,
+                       workspaceBytes, computeStream());
   });
 }
 
-void CudaDevice::useWorkspace(void *place, int64_t bytes) {
+void CudaDevice::useWorkspace(void *place, void *ofSecond, int64_t bytes) {
   workspace = place;
+  secondWorkspace = ofSecond;
   workspaceBytes = bytes;
+  if (ofSecond != place)
+    second.emplace(*ownGpu);
+}
+
+void CudaDevice::runBeside(FunctionRef<void()> firstWork,
+                           FunctionRef<void()> secondWork) {
+  if (!second) {
+    Device::runBeside(firstWork, secondWork);
+    return;
+  }
+  auto order = [&](const OwnedEvent &event, StreamHandle before,
+                   StreamHandle after) {
+    Gpu::CallLock held = ownGpu->oneAtATime();
+    ownGpu->use();
+    ownGpu->check(ownGpu->api().recordEvent(event.get(), before),
+                  "recording an event");
+    ownGpu->check(ownGpu->api().waitEvent(after, event.get(), 0),
+                  "waiting for the other half");
+  };
+  order(fork, compute.get(), second->get());
+  firstWork();
+  inSecond = true;
+  try {
+    secondWork();
+  } catch (...) {
+    inSecond = false;
+    throw;
+  }
+  inSecond = false;
+  order(join, second->get(), compute.get());
 }
 
 void CudaDevice::synchronize() {
@@ -229,7 +267,7 @@ void CudaDevice::setPosition(int number) {
   // Not a fill: CUDA documents no memset node on host memory.
   char *place = progress.data();
   void *arguments[] = {&place, &number};
-  launchServiceBlock(kNoteKernel, arguments, compute.get());
+  launchServiceBlock(kNoteKernel, arguments, computeStream());
 }
 
 int CudaDevice::position() const {
@@ -303,6 +341,8 @@ void CudaDevice::launchService(const char *kernel, int64_t count,
                         ownGpu->multiprocessors() * kBlocksOfProcessor);
   if (blocks <= 0)
     return;
+  // Transfers of a recording launch under the lock of their network.
+  Gpu::CallLock held = ownGpu->oneAtATime();
   ownGpu->use();
   ownGpu->check(ownGpu->api().launch(
                     ownGpu->function(kernel, 0), static_cast<unsigned>(blocks),

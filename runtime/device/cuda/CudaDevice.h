@@ -11,6 +11,7 @@
 #include "runtime/device/cuda/PinnedMemory.h"
 #include "runtime/device/cuda/Products.h"
 
+#include <optional>
 #include <unordered_map>
 
 namespace rota::cuda {
@@ -53,12 +54,15 @@ public:
   /// out of bounds.
   void checkIndices(RotaContext *, const int32_t *, int64_t, int64_t,
                     int64_t) override {}
-  void useWorkspace(void *place, int64_t bytes) override;
+  void useWorkspace(void *place, void *second, int64_t bytes) override;
+  /// The host asks for one after the other, on two streams.
+  void runBeside(FunctionRef<void()> first,
+                 FunctionRef<void()> second) override;
   void synchronize() override;
   bool isAsynchronous() const override { return true; }
   void setPosition(int number) override;
   int position() const override;
-  TimePoint mark() override { return clock.mark(compute.get()); }
+  TimePoint mark() override { return clock.mark(computeStream()); }
   double secondsAt(TimePoint point) override { return clock.secondsAt(point); }
   void forget(TimePoint point) override { clock.forget(point); }
 
@@ -73,7 +77,10 @@ public:
   /// for again. Without a capture it does nothing.
   void abandonRecording();
   Gpu &gpu() const { return *ownGpu; }
-  StreamHandle computeStream() const { return compute.get(); }
+  /// That of the work that is asked for now.
+  StreamHandle computeStream() const {
+    return inSecond ? second->get() : compute.get();
+  }
   /// Launches a kernel of ServiceKernels.h for `count` elements on `stream`;
   /// arguments[i] is the address of argument i. Throws RunError.
   void launchService(const char *kernel, int64_t count, void **arguments,
@@ -85,13 +92,18 @@ public:
 private:
   std::shared_ptr<Gpu> ownGpu;
   OwnedStream compute;
+  // The second work of runBeside: its stream, where there is any; and the
+  // events at which it begins and ends.
+  std::optional<OwnedStream> second;
+  OwnedEvent fork, join;
+  bool inSecond = false;
   std::unique_ptr<Products> products;
   PinnedRing staging; // staging of writes
   PinnedReads reads;
   EventClock clock;
   PinnedBuffer progress; // i32: the position that the GPU has come to
   std::unordered_map<RotaKernel, FunctionHandle> kernels;
-  void *workspace = nullptr;
+  void *workspace = nullptr, *secondWorkspace = nullptr;
   int64_t workspaceBytes = 0;
 };
 

@@ -32,6 +32,7 @@ Gpu::Gpu(const DriverApi &api, int ordinal, std::span<const RotaGpuCode> code)
   capability = 10 * attributeOf(driver, kCapabilityMajor, device) +
                attributeOf(driver, kCapabilityMinor, device);
   processors = attributeOf(driver, kMultiprocessorCount, device);
+  mostSharedBytes = attributeOf(driver, kMostSharedBytesByChoice, device);
   check(driver.retainContext(&context, device), "opening the GPU");
   try {
     use();
@@ -52,6 +53,10 @@ Gpu::~Gpu() {
 Result Gpu::enter() const { return driver.setContext(context); }
 
 void Gpu::use() const { check(enter(), "using the GPU"); }
+
+Gpu::CallLock Gpu::oneAtATime() const {
+  return isRecordingShared ? CallLock(calls) : CallLock();
+}
 
 /// PTX runs on its architecture and later ones; a cubin on those with the same
 /// first digit and a second one that is at least as high.
@@ -110,6 +115,11 @@ void Gpu::load(std::span<const RotaGpuCode> code) {
 }
 
 FunctionHandle Gpu::function(const char *name, int64_t sharedBytes) {
+  if (sharedBytes > mostSharedBytes)
+    throw InputError(fmt::format(
+        "GPU {} ({}): expected at most {} bytes of shared memory for a block, "
+        "as much as it has; '{}' needs {}",
+        number, deviceName, mostSharedBytes, name, sharedBytes));
   std::lock_guard lock(mutex);
   auto found = functions.find(name);
   if (found == functions.end()) {

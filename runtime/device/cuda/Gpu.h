@@ -8,6 +8,7 @@
 #include "runtime/Abi.h"
 #include "runtime/device/cuda/DriverApi.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <span>
@@ -30,6 +31,13 @@ public:
   /// Makes this GPU that of the calling thread. Each thread does so before it
   /// calls the driver. `enter` returns the driver's answer, for destructors.
   void use() const;
+  /// While ranks on several threads record into one graph, their calls of the
+  /// driver come one at a time: CUDA does not say that threads may use one
+  /// capture at once. The lock is held only then; its thread may take it again.
+  using CallLock = std::unique_lock<std::recursive_mutex>;
+  CallLock oneAtATime() const;
+  /// Called while no rank asks for anything.
+  void shareRecording(bool isShared) { isRecordingShared = isShared; }
   Result enter() const;
 
   /// "NVIDIA H100 80GB HBM3".
@@ -40,7 +48,8 @@ public:
   bool isEmulated() const { return driver.failureReport != nullptr; }
 
   /// A kernel of the loaded code, with leave for that much dynamic shared
-  /// memory. Throws RunError when there is none of that name.
+  /// memory. Throws RunError when there is none of that name, or the GPU has
+  /// less memory for a block.
   FunctionHandle function(const char *name, int64_t sharedBytes);
 
   /// Throws DeviceError with the driver's words when `result` is an error: "GPU
@@ -54,9 +63,12 @@ private:
   const DriverApi &driver;
   Ordinal device = 0;
   int number, capability = 0, processors = 1;
+  int64_t mostSharedBytes = 0; // of a block
   std::string deviceName;
   ContextHandle context = nullptr;
   ModuleHandle module = nullptr;
+  mutable std::recursive_mutex calls;
+  std::atomic<bool> isRecordingShared = false;
   std::mutex mutex;
   std::map<std::string, FunctionHandle, std::less<>> functions; // guarded
 };

@@ -18,7 +18,9 @@ Rank::Rank(const Executable &executable, const Links &links, Device &device,
       memory(device.makeArena(stage().arenaBytes)),
       hostMemory(device.makeHostArena(stage().hostBytes)),
       runtimeMemory(device.makeArena(ownPlaces.bytes)) {
-  device.useWorkspace(runtimeAt(ownPlaces.workspace), ownPlaces.workspaceBytes);
+  device.useWorkspace(runtimeAt(ownPlaces.workspace),
+                      runtimeAt(ownPlaces.pairWorkspace),
+                      ownPlaces.workspaceBytes);
   const std::vector<MeshAxis> &mesh = program().mesh;
   for (const Collective &collective : program().collectives)
     groups.push_back(groupOf(mesh, number(), collective.axes));

@@ -11,7 +11,7 @@ ActionWork::ActionWork(Rank &rank, ActionTimes &times)
     : rank(rank), times(times) {
   auto actions = static_cast<int>(rank.stage().actions.size());
   for (int a = 0; a < actions && !pairThread; ++a)
-    if (runsAtOnce(a))
+    if (runsAtOnce(a) && !rank.device().isAsynchronous())
       pairThread = std::make_unique<PairThread>();
 }
 
@@ -21,8 +21,7 @@ static const std::vector<Call> &callsOf(const ActionTemplate &form,
 }
 
 bool ActionWork::runsAtOnce(int number) const {
-  return rank.stage().templateOf(number).startsPair && !rank.profile() &&
-         !rank.device().isAsynchronous();
+  return rank.stage().templateOf(number).startsPair && !rank.profile();
 }
 
 void ActionWork::run(int number, RunMode mode) {
@@ -46,8 +45,12 @@ void ActionWork::runPair(int number) {
     ComputeToken token(rank.cores());
     halves[half] = work(number + half, RunMode::Train, context);
   };
-  pairThread->run([&] { run(1, rank.pairContext()); },
-                  [&] { run(0, rank.context()); });
+  auto first = [&] { run(0, rank.context()); };
+  auto second = [&] { run(1, rank.pairContext()); };
+  if (pairThread)
+    pairThread->run(second, first);
+  else
+    rank.device().runBeside(first, second);
   checkFailed(halves[0], rank.context());
   checkFailed(halves[1], rank.pairContext());
   times.add(halves[0].span);

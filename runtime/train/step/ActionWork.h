@@ -17,16 +17,16 @@ class ActionWork {
 public:
   ActionWork(Rank &rank, ActionTimes &times);
 
-  /// Whether the action and the next one run at the same time in training. A
-  /// GPU takes the work of one thread, and a profile has one writer. All ranks
-  /// of a stage decide alike.
+  /// Whether the action and the next one run at the same time in training: not
+  /// with a profile, which has one writer. All ranks of a stage decide alike.
   bool runsAtOnce(int number) const;
   /// Runs an action. Throws RunError that names rank, stage, chunk, microbatch,
   /// action and layer when a task fails.
   void run(int number, RunMode mode);
-  /// Trains both halves of the pair whose first half is action `number`, each
-  /// with a core of its own. Where no second one is free, the halves take
-  /// turns: one runs when the other has ended, or waits for a collective.
+  /// Trains both halves of the pair whose first half is action `number`. On a
+  /// GPU each has a stream of its own, on a CPU a thread and a core. Where no
+  /// second core is free, the halves take turns: one runs when the other has
+  /// ended, or waits for a collective.
   void runPair(int number);
 
 private:
@@ -40,7 +40,7 @@ private:
 
   Rank &rank;
   ActionTimes &times;
-  // Null where the stage has no pairs.
+  // Null where the stage has no pairs, or its device works on its own.
   std::unique_ptr<PairThread> pairThread;
 };
 

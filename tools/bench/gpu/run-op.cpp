@@ -27,7 +27,7 @@ constexpr int64_t kPieceBytes = 8 << 20; // size of fills and checks
 /// Inputs of the repetitions together exceed every cache.
 constexpr int64_t kRotatedBytes = int64_t(256) << 20;
 constexpr int64_t kMostSets = 8;
-constexpr int64_t kWorkspaceBytes = 32 << 20; // as much as a trainer's
+constexpr int64_t kWorkspaceBytes = (32 << 20) + 256; // a trainer's
 
 struct Buffer {
   std::string element; // "bf16", "f32", "i32"; others are left alone
@@ -96,7 +96,8 @@ public:
         emulated ? 1 : std::clamp<int64_t>(kRotatedBytes / size, 1, kMostSets);
     workspaceAt = sets * size;
     arena = device->makeArena(workspaceAt + kWorkspaceBytes);
-    device->useWorkspace(arena->at(workspaceAt), kWorkspaceBytes);
+    void *workspace = arena->at(workspaceAt);
+    device->useWorkspace(workspace, workspace, kWorkspaceBytes);
     for (int64_t set = 0; set < sets; ++set)
       for (size_t i = 0; i < buffers.size(); ++i)
         fill(buffers[i], static_cast<char *>(at(set, i)));

@@ -7,6 +7,9 @@
 #include "runtime/device/simt/Services.h"
 #include "test/runtime/collective/CommunicatorChecks.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
@@ -20,12 +23,12 @@ constexpr int64_t kPartBytes = 16;
 
 class SharedRecording : public testing::Test {
 protected:
-  void make(int ranks, uint64_t seed) {
+  void make(int ranks, uint64_t seed,
+            const cuda::DriverApi &api = simt::emulatedDriver()) {
     simt::setEmulatedDriverOptions({.threads = 1, .seed = seed});
     static const RotaSimtKernel *const image[] = {nullptr};
     static const RotaGpuCode code = {ROTA_GPU_HOST, 0, image, sizeof image};
-    auto gpu = std::make_shared<cuda::Gpu>(simt::emulatedDriver(), 0,
-                                           std::span(&code, 1));
+    auto gpu = std::make_shared<cuda::Gpu>(api, 0, std::span(&code, 1));
     std::vector<cuda::CudaDevice *> all;
     for (int rank = 0; rank < ranks; ++rank) {
       devices.push_back(std::make_unique<cuda::CudaDevice>(gpu, nullptr));
@@ -117,6 +120,40 @@ TEST_F(SharedRecording, ReplaysAreInTheOrderOfAllRanks) {
     arenas.clear();
     devices.clear();
   }
+}
+
+namespace {
+/// Threads that are in a call of the driver, and the most at one time.
+std::atomic<int> callers = 0, mostCallers = 0;
+
+/// The driver's function of that name, slowly and counted.
+template <auto Function, typename... Arguments>
+cuda::Result counted(Arguments... arguments) {
+  int now = ++callers;
+  mostCallers = std::max(mostCallers.load(), now);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  cuda::Result result = (simt::emulatedDriver().*Function)(arguments...);
+  --callers;
+  return result;
+}
+} // namespace
+
+// CUDA does not say that threads may use one capture at once.
+TEST_F(SharedRecording, OneThreadAtATimeAsksTheDriver) {
+  using Api = cuda::DriverApi;
+  static Api slow = simt::emulatedDriver();
+  slow.copy = counted<&Api::copy>;
+  slow.fill8 = counted<&Api::fill8>;
+  slow.recordEvent = counted<&Api::recordEvent>;
+  slow.waitEvent = counted<&Api::waitEvent>;
+  make(3, 1, slow);
+  onEachRank([&](int rank) {
+    recorder(rank).begin();
+    for (int i = 0; i < 5; ++i)
+      ask(rank);
+    end(rank);
+  });
+  EXPECT_EQ(mostCallers, 1);
 }
 
 // Nothing joins the stream of the copy to the ranks' streams.

@@ -74,4 +74,10 @@ TEST(NcclPlan, TasksHaveGroupsOfTheirOwn) {
   NcclPlan plan = planRoutes(program);
   ASSERT_EQ(plan.steps().size(), 2u);
   EXPECT_EQ(plan.steps()[0].front(), (NcclRoute{Stream::Task, false, {0, 1}}));
+  // Halves of pairs run at the same time.
+  program.stages[0].templates[0].startsPair = true;
+  plan = planRoutes(program);
+  ASSERT_EQ(plan.steps().size(), 3u);
+  EXPECT_EQ(plan.steps()[1].front(),
+            (NcclRoute{Stream::PairTask, false, {0, 1}}));
 }

@@ -4,6 +4,7 @@
 // algorithm they take.
 #include "runtime/device/cuda/CublasLtProducts.h"
 #include "runtime/Error.h"
+#include "runtime/program/RuntimeMemory.h"
 #include "test/runtime/GemmCase.h"
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/device/cuda/FakeBlasLt.h"
@@ -216,6 +217,24 @@ TEST(CublasLt, StaysInItsWorkspace) {
     EXPECT_EQ(used.substr(end), space.substr(end));
   }
   EXPECT_EQ(library.used, (Numbers{2, 2, 2, 2}));
+}
+
+TEST(CublasLt, HasAllOfTheRecommendedWorkspace) {
+  Program program;
+  program.device = DeviceKind::Cuda;
+  program.mesh = {{"stage", 1}};
+  program.stages.resize(1);
+  int64_t bytes = runtimeMemory(program).workspaceBytes;
+  FakeBlasLt library;
+  library.algorithms = {{1, 1.0f, 32 << 20}};
+  CublasLtProducts products(library.driver, "Test GPU", library.api, {});
+  std::vector<Block> space(bytes / int64_t(sizeof(Block)));
+  float memory[12] = {};
+  products.multiply(describeGemm(1, 2, 2, 2, false, false, ROTA_F32, ROTA_F32,
+                                 ROTA_F32, false, 0),
+                    memory, memory + 4, memory + 8, space.data(), bytes,
+                    nullptr);
+  EXPECT_EQ(library.used, Numbers{1});
 }
 
 TEST(CublasLt, ExcludesSumsThatAreRoundedOrUnordered) {

@@ -3,9 +3,13 @@
 // Which of a trainer's codes a GPU loads, with a driver that only loads code.
 #include "runtime/device/cuda/Gpu.h"
 #include "runtime/device/Device.h"
+#include "runtime/device/cuda/Libraries.h"
+#include "test/runtime/TemporaryFolder.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <gtest/gtest.h>
 
 using namespace rota;
@@ -36,9 +40,10 @@ Result loadModule(ModuleHandle *module, const void *data, unsigned, int *,
 }
 
 Result attribute(int *value, int attribute, Ordinal) {
-  *value = attribute == kCapabilityMajor   ? machine.architecture / 10
-           : attribute == kCapabilityMinor ? machine.architecture % 10
-                                           : 132;
+  *value = attribute == kCapabilityMajor           ? machine.architecture / 10
+           : attribute == kCapabilityMinor         ? machine.architecture % 10
+           : attribute == kMostSharedBytesByChoice ? 101376
+                                                   : 132;
   return kSuccess;
 }
 
@@ -63,6 +68,12 @@ DriverApi makeDriver() {
   };
   api.setContext = [](ContextHandle) { return kSuccess; };
   api.loadModule = loadModule;
+  api.moduleFunction = [](FunctionHandle *function, ModuleHandle,
+                          const char *) {
+    *function = reinterpret_cast<FunctionHandle>(&machine);
+    return kSuccess;
+  };
+  api.setFunctionAttribute = [](FunctionHandle, int, int) { return kSuccess; };
   api.unloadModule = [](ModuleHandle) {
     --machine.modules;
     return kSuccess;
@@ -163,6 +174,48 @@ TEST(Gpu, SaysThatTheDriverIsTooOld) {
   EXPECT_EQ(messageOf<DeviceError>({90, {"ptx 90"}, kOutOfMemory}, one),
             "GPU 1 (Fake): loading the kernels: out of memory "
             "(CUDA_ERROR_OUT_OF_MEMORY)");
+}
+
+TEST(Gpu, SaysThatABlockHasLessMemory) {
+  const DriverApi api = makeDriver();
+  machine = {120};
+  Gpu gpu(api, 1, kCode);
+  EXPECT_NE(gpu.function("attention", 101376), nullptr);
+  try {
+    gpu.function("attention", 101377);
+    FAIL() << "expected an error";
+  } catch (const InputError &error) {
+    EXPECT_STREQ(error.what(),
+                 "GPU 1 (Fake): expected at most 101376 bytes of shared memory "
+                 "for a block, as much as it has; 'attention' needs 101377");
+  }
+}
+
+TEST(Libraries, AreFoundBesideTheLoadersFolders) {
+  test::TemporaryFolder folder;
+  std::string packages = "lib/python3.12/site-packages/nvidia/cublas/lib";
+  std::filesystem::create_directories(folder.path("venv/" + packages));
+  folder.write("venv/" + packages + "/libnothing.so", "no library");
+  std::vector<std::pair<const char *, std::string>> variables = {
+      {"CUDA_HOME", "/cuda"}, {"VIRTUAL_ENV", folder.path("venv")}};
+  std::vector<std::string> before;
+  for (auto &[name, value] : variables) {
+    const char *old = std::getenv(name);
+    before.push_back(old ? old : "");
+    setenv(name, value.c_str(), 1);
+  }
+  std::vector<std::string> folders = libraryFolders();
+  constexpr const char *kNames[] = {"libnothing.so"};
+  std::string faults;
+  EXPECT_EQ(openLibrary(kNames, faults), nullptr);
+  for (size_t i = 0; i < variables.size(); ++i)
+    before[i].empty() ? unsetenv(variables[i].first)
+                      : setenv(variables[i].first, before[i].c_str(), 1);
+  ASSERT_GE(folders.size(), 3u);
+  EXPECT_EQ(folders[0], "/cuda/lib64");
+  EXPECT_EQ(folders[1], "/usr/local/cuda/lib64");
+  EXPECT_EQ(folders[2], folder.path("venv/" + packages));
+  EXPECT_NE(faults.find("libnothing.so"), faults.npos) << faults;
 }
 
 TEST(Gpu, SaysThatThereAreFewer) {
