@@ -198,6 +198,12 @@ Value GpuBuilder::sumByHalves(Value value, int64_t threads, int64_t across) {
   return load(shared, number);
 }
 
+void leaveRegistersFor(GpuBuilder &k, int64_t blocks) {
+  k.ops().getBlock()->getParentOp()->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(),
+      k.ops().getI32IntegerAttr(blocks));
+}
+
 FailureOr<std::string>
 emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
               StringRef key, unsigned arguments, int64_t blocks,

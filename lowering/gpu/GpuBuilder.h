@@ -108,6 +108,11 @@ emitEach(KernelLibrary &library, mlir::Location loc, llvm::StringRef prefix,
          llvm::StringRef key, unsigned arguments, int64_t count,
          llvm::function_ref<void(GpuBuilder &k, mlir::Value number)> body);
 
+/// Lets the kernel have the registers of a multiprocessor that holds no more
+/// than `blocks` blocks. By itself ptxas rather spills some than misses one of
+/// its steps (128).
+void leaveRegistersFor(GpuBuilder &k, int64_t blocks);
+
 /// The dynamic shared memory of the kernels in the `gpu.module` around `b`:
 /// one symbol for all, aligned for every kind of access.
 mlir::Value dynamicSharedMemory(mlir::ImplicitLocOpBuilder &b);

@@ -18,7 +18,7 @@ namespace rota::lowering {
 
 LogicalResult replaceByKernels(ModuleOp module, KernelLibrary &library) {
   WalkResult planned = module.walk([&](Operation *op) {
-    if (!hasKernels(op))
+    if (!hasKernels(op, library))
       return WalkResult::advance();
     SmallVector<bool> overwrite(op->getNumResults(), false);
     return WalkResult(planKernels(op, overwrite, library));

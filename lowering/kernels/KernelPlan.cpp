@@ -18,9 +18,14 @@ FailureOr<KernelPlan> planCall(FailureOr<std::string> symbol, int64_t rows,
   return KernelPlan{{std::move(call)}, {}};
 }
 
-bool hasKernels(Operation *op) {
+bool hasKernels(Operation *op, const KernelLibrary &library) {
+  using mlir::rota::TaskForm;
   auto inTask = dyn_cast<mlir::rota::TaskOpInterface>(op);
-  return inTask && inTask.getTaskForm() == mlir::rota::TaskForm::Kernels;
+  if (!inTask)
+    return false;
+  return inTask.getTaskForm() == TaskForm::Kernels ||
+         (inTask.getTaskForm() == TaskForm::Product &&
+          library.getEmitters().lookup(op));
 }
 
 static FailureOr<KernelPlan>

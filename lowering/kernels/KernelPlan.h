@@ -130,8 +130,9 @@ llvm::FailureOr<KernelPlan> planCall(llvm::FailureOr<std::string> symbol,
                                      int64_t rows, int64_t grain,
                                      unsigned operands);
 
-/// Whether `op` becomes kernels of its own.
-bool hasKernels(mlir::Operation *op);
+/// Whether `op` becomes kernels of its own: all ops of that form and, on a
+/// device that has an emitter for them, products of rows of experts.
+bool hasKernels(mlir::Operation *op, const KernelLibrary &library);
 
 /// Plans `op` with its emitter in `library`, which emits the functions that are
 /// missing there. `accumulate` says for each result whether the op adds into

@@ -189,12 +189,6 @@ SmallVector<Value> combineEach(GpuBuilder &k, ValueRange values,
 // Instructions
 //===----------------------------------------------------------------------===//
 
-void leaveRegistersFor(GpuBuilder &k, int64_t blocks) {
-  k.ops().getBlock()->getParentOp()->setAttr(
-      NVVM::NVVMDialect::getMinctasmAttrName(),
-      k.ops().getI32IntegerAttr(blocks));
-}
-
 Value fastExp2(GpuBuilder &k, Value value) {
   return LLVM::CallIntrinsicOp::create(
              k.ops(), value.getType(),

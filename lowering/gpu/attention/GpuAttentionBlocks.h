@@ -206,11 +206,6 @@ llvm::SmallVector<mlir::Value>
 combineEach(GpuBuilder &k, mlir::ValueRange values, int64_t threads,
             llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> join);
 
-/// Lets the kernel have the registers of a multiprocessor that holds no more
-/// than `blocks` blocks. By itself ptxas rather spills some than misses one of
-/// its steps (128).
-void leaveRegistersFor(GpuBuilder &k, int64_t blocks);
-
 /// 2 to the power of a number: one instruction, which takes numbers below
 /// 2^-126 for 0.
 mlir::Value fastExp2(GpuBuilder &k, mlir::Value value);

@@ -283,6 +283,8 @@ GpuTileProduct::make(GpuBuilder &k, Type element, ArrayRef<int64_t> widths) {
     return llvm::all_of(widths,
                         [&](int64_t width) { return width % count == 0; });
   };
+  // Two blocks share the registers of a multiprocessor, so that none spills.
+  leaveRegistersFor(k, 2);
   if (element.isBF16() && divides(8))
     return std::make_unique<MatrixProduct>(k);
   return std::make_unique<F32Product>(k, /*isWide=*/divides(4));

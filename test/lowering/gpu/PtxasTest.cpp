@@ -143,7 +143,7 @@ protected:
 };
 
 /// Bytes of shared memory that kernels without tiles do not need.
-constexpr int64_t kSmallShared = 16 << 10;
+constexpr int64_t kSmallShared = 8 << 10;
 
 void print(StringRef name, int64_t threads, int64_t registers,
            int64_t sharedBytes, int64_t warps) {
