@@ -22,7 +22,8 @@ public:
   std::string finish();
 
 private:
-  std::string take(const std::string &text);
+  /// What the text of the first `count` tokens adds to the last text.
+  std::string take(const std::string &text, size_t count);
 
   const Tokenizer &tokenizer;
   const bool skipSpecial;

@@ -89,6 +89,22 @@ INSTANTIATE_TEST_SUITE_P(Tokenizer, Golden,
                            return name;
                          });
 
+// Ends of many pieces in a row are in the middle of a character.
+TEST(TextStream, TellsWholeCharacters) {
+  std::unique_ptr<Tokenizer> tokenizer = openTokenizer(kInputs + "gpt2");
+  Tokens tokens = encode(*tokenizer, "\xF0\x9F\x91\x8D");
+  ASSERT_EQ(tokens.size(), 4u);
+  Tokens all;
+  for (int n = 0; n < 30000; ++n)
+    all.insert(all.end(), tokens.begin(), tokens.end());
+  TextStream stream(*tokenizer, false);
+  std::string text;
+  for (size_t at = 0; at < all.size(); at += 22001)
+    text += stream.add(
+        std::span(all).subspan(at, std::min<size_t>(22001, all.size() - at)));
+  EXPECT_EQ(text + stream.finish(), tokenizer->decode(all, false));
+}
+
 // Byte-level tokenizers lose nothing.
 TEST(Tokenizer, DecodingGivesTheTextBack) {
   for (const char *name : {"gpt2", "llama3"}) {
