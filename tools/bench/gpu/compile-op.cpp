@@ -67,7 +67,7 @@ private:
   }
 
   LogicalResult add(Operation &op) {
-    if (!lowering::hasKernels(&op))
+    if (!lowering::hasKernels(&op, library))
       return op.emitError("expected an op with kernels");
     SmallVector<bool> overwrite(op.getNumResults(), false);
     auto plan = lowering::planKernels(&op, overwrite, library);
