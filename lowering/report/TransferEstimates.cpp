@@ -127,7 +127,7 @@ pipe::CostTable TransferEstimates::costTable(int chunks) const {
   table.cores = std::min(machine.cores, rankCount(program));
   table.ranksOfRow =
       rankCount(program) / static_cast<int64_t>(program.stages.size());
-  table.lendsCores = true;
+  table.lendsCores = machine.cores > 0;
   table.chunks.assign(chunks, {});
   table.transfers.assign(chunks, {});
   std::map<std::pair<int, ActionKind>, int> forms; // number of each
