@@ -303,6 +303,7 @@ TEST(Weights, NamesWhatIsMissingOrDoesNotFit) {
                 .find("'layers.3.w': expected shape [2, 2], got [4]"),
             std::string::npos);
   EXPECT_NE(error({{"layers.0.w", good}, {"layers.3.w", whole}})
-                .find("expected F32, F16 or BF16, got I32"),
+                .find("expected F32, F16, BF16, or F8_E4M3 with "
+                      "'layers.3.w_scale_inv' beside it, got I32"),
             std::string::npos);
 }

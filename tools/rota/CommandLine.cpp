@@ -111,8 +111,7 @@ static CommandText textOf(Command verb) {
             "A checkpoint, the newest of a folder of them, or a hub folder",
             "flag",
             {"rota convert run1 --dtype bf16 --shard-size 5GB -o hub",
-             "rota convert hub --dtype bf16 -o hub2",
-             "rota convert run1 -o hub"}};
+             "rota convert hub --dtype bf16 -o hub2"}};
   case Command::Machine:
     return {"rota machine",
             "Lists the machines that plans are made for, shows the numbers of "
