@@ -11,8 +11,8 @@ namespace rota {
 
 namespace {
 
-/// Bytes at the begin of the workspace: zeros, and where routes are tried.
-constexpr int64_t kScratchBytes = 512;
+/// Zeros at the begin of the workspace.
+constexpr int64_t kZeroBytes = 256;
 
 double secondsNow() {
   return std::chrono::duration<double>(
@@ -50,14 +50,14 @@ NcclCommunicator::NcclCommunicator(cuda::CudaDevice &device,
   gpu.use();
   char *base = static_cast<char *>(workspace);
   int64_t lanes = plan.mostGroups() + 1; // lanes of groups, and `solo`
-  int64_t share = (bytes - kScratchBytes) / lanes / 256 * 256;
+  int64_t share = (bytes - kZeroBytes) / lanes / 256 * 256;
   if (share <= 0)
     throw InputError(fmt::format(
         "expected a workspace for the transfers of {} groups, got {} bytes",
         lanes, bytes));
-  std::vector<char> zeros(kScratchBytes);
-  device.write(zeros.data(), base, kScratchBytes);
-  GpuExchange::Workspace own = {base + kScratchBytes, share, base};
+  std::vector<char> zeros(kZeroBytes);
+  device.write(zeros.data(), base, kZeroBytes);
+  GpuExchange::Workspace own = {base + kZeroBytes, share, base};
   solo.exchange.emplace(device, nccl, nullptr, solo.stream.get(), 1, own);
   own.base += share;
   connectAll(plan, id, own, plan.mostRoutes());
@@ -117,24 +117,31 @@ void NcclCommunicator::connectRoute(const NcclRoute &route, NcclHandle handle,
   }
   auto lane = std::make_unique<Lane>(gpu);
   lane->handle = handle;
-  char *scratch = const_cast<char *>(
-      static_cast<const char *>(workspace.zeros) + kScratchBytes / 2);
-  if (!route.isMessage) {
+  if (route.isMessage) {
+    // The share of `solo` follows the zeros, and begins with its terms.
+    auto *zeros = static_cast<const char *>(workspace.zeros);
+    int64_t half = workspace.bytes / 2;
+    useOnce(*lane, route, const_cast<char *>(zeros) + kZeroBytes + half, half);
+  } else {
+    useOnce(*lane, route, workspace.base, workspace.bytes);
     lane->exchange.emplace(device, nccl, handle, lane->stream.get(),
                            static_cast<int>(route.ranks.size()), workspace);
-    scratch = workspace.base + workspace.bytes / 2; // a slot for each member
     workspace.base += workspace.bytes;
   }
-  useOnce(*lane, route, scratch);
   lanes[route] = std::move(lane);
 }
 
 /// Connects each pair of ranks that will exchange bytes: NCCL does it in the
-/// first call, in which it waits for the other rank.
-void NcclCommunicator::useOnce(Lane &lane, const NcclRoute &route,
-                               char *scratch) {
+/// first call, in which it waits for the other rank. The blocks are as large as
+/// `bytes` of room allow, because large ones may take other ways than small
+/// ones.
+void NcclCommunicator::useOnce(Lane &lane, const NcclRoute &route, char *room,
+                               int64_t bytes) {
   cuda::StreamHandle stream = lane.stream.get();
   auto members = static_cast<int>(route.ranks.size());
+  // A block to send, then one of each member.
+  int64_t block = bytes / (members + 1) / 4 * 4;
+  auto count = static_cast<size_t>(block);
   nccl.check(nccl.beginGroup(), "begin of a group");
   for (int member = 0; member < members; ++member) {
     bool isOwn = route.ranks[member] == ownRank;
@@ -142,17 +149,18 @@ void NcclCommunicator::useOnce(Lane &lane, const NcclRoute &route,
     bool sends = !route.isMessage || member == 1;
     bool receives = !route.isMessage || member == 0;
     if (!isOwn && sends)
-      nccl.check(nccl.send(scratch, 4, kNcclBytes, member, lane.handle, stream),
-                 "first send");
-    if (!isOwn && receives)
       nccl.check(
-          nccl.receive(scratch + 4, 4, kNcclBytes, member, lane.handle, stream),
-          "first receive");
+          nccl.send(room, count, kNcclBytes, member, lane.handle, stream),
+          "first send");
+    if (!isOwn && receives)
+      nccl.check(nccl.receive(room + (1 + member) * block, count, kNcclBytes,
+                              member, lane.handle, stream),
+                 "first receive");
   }
   nccl.check(nccl.endGroup(), "connecting a group");
   if (!route.isMessage)
-    nccl.check(nccl.allGather(scratch, scratch + 8, 4, kNcclBytes, lane.handle,
-                              stream),
+    nccl.check(nccl.allGather(room, room + block, count, kNcclBytes,
+                              lane.handle, stream),
                "first all-gather");
   gpu.check(gpu.api().synchronizeStream(stream), "connecting a group");
 }

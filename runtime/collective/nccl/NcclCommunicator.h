@@ -94,7 +94,7 @@ private:
   NcclHandle connectWorld(const NcclId &id, NcclConfig config);
   void connectRoute(const NcclRoute &route, NcclHandle handle,
                     GpuExchange::Workspace &workspace);
-  void useOnce(Lane &lane, const NcclRoute &route, char *scratch);
+  void useOnce(Lane &lane, const NcclRoute &route, char *room, int64_t bytes);
   Lane &laneOf(const NcclRoute &route);
   Request message(Stream stream, int from, int to, void *data, int64_t bytes);
   Request ask(Lane &lane, const std::string &what,
