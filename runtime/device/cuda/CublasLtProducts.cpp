@@ -56,19 +56,23 @@ void alignWorkspace(BlasLtOperands &operands) {
       std::max<int64_t>(operands.workspaceBytes - kWorkspaceAlignment, 0);
 }
 
-/// Memory of the GPU that is freed with its owner; null where there is none.
+/// Memory of the GPU that is freed with its owner; null where there is none, or
+/// where the GPU has no memory in the order of a stream. Other allocations and
+/// releases may wait for the whole device: for transfers that wait for another
+/// rank, which may be measuring, too.
 class ScratchC {
 public:
-  ScratchC(const DriverApi &driver, int64_t bytes) : driver(driver) {
-    Result result = driver.allocate(&address, size_t(bytes));
-    if (result == kOutOfMemory)
+  ScratchC(const DriverApi &driver, int64_t bytes, StreamHandle stream)
+      : driver(driver), stream(stream) {
+    Result result = driver.allocateInStream(&address, size_t(bytes), stream);
+    if (result == kOutOfMemory || result == kNotSupported)
       address = 0;
     else
-      checkDriver(driver, result, "cuMemAlloc");
+      checkDriver(driver, result, "cuMemAllocAsync");
   }
   ~ScratchC() {
     if (address)
-      driver.free(address);
+      driver.freeInStream(address, stream);
   }
   ScratchC(const ScratchC &) = delete;
   ScratchC &operator=(const ScratchC &) = delete;
@@ -76,6 +80,7 @@ public:
 
 private:
   const DriverApi &driver;
+  StreamHandle stream;
   Address address = 0;
 };
 
@@ -133,7 +138,7 @@ CublasLtProducts::measure(const BlasLtProduct &product, const Key &key,
     return proposals[findFastest(driver, product, proposals, operands, stream)];
 
   int64_t bytes = extentOfC(key.gemm);
-  ScratchC copy(driver, bytes);
+  ScratchC copy(driver, bytes, stream);
   if (!copy.get())
     return proposals.front();
   checkDriver(

@@ -33,6 +33,7 @@ inline constexpr Result kUnsupportedPtxVersion = 222;
 inline constexpr Result kNotFound = 500;
 inline constexpr Result kNotReady = 600;
 inline constexpr Result kLaunchFailed = 719;
+inline constexpr Result kNotSupported = 801;
 
 using Ordinal = int; // CUdevice
 using ContextHandle = CUctx_st *;
@@ -97,6 +98,9 @@ struct Copy2D {
   X(memoryInfo, "cuMemGetInfo_v2", (size_t *free, size_t *total))              \
   X(allocate, "cuMemAlloc_v2", (Address * address, size_t bytes))              \
   X(free, "cuMemFree_v2", (Address address))                                   \
+  X(allocateInStream, "cuMemAllocAsync",                                       \
+    (Address * address, size_t bytes, StreamHandle stream))                    \
+  X(freeInStream, "cuMemFreeAsync", (Address address, StreamHandle stream))    \
   X(allocateHost, "cuMemHostAlloc",                                            \
     (void **address, size_t bytes, unsigned flags))                            \
   X(freeHost, "cuMemFreeHost", (void *address))                                \

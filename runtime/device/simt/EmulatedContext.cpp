@@ -28,6 +28,18 @@ Result EmulatedContext::freeHost(void *address) {
   return streams.drain() ? memory.freeHost(address) : cuda::kLaunchFailed;
 }
 
+Result EmulatedContext::allocateInStream(cuda::Address *address, size_t bytes,
+                                         cuda::StreamHandle) {
+  return memory.allocate(address, bytes);
+}
+
+Result EmulatedContext::freeInStream(cuda::Address address,
+                                     cuda::StreamHandle stream) {
+  if (memory.find(reinterpret_cast<void *>(address), 1) != Place::Known)
+    return cuda::kInvalidValue;
+  return streams.add(stream, [this, address] { memory.free(address); });
+}
+
 Result EmulatedContext::copy(cuda::Address destination, cuda::Address source,
                              size_t bytes, cuda::StreamHandle stream) {
   auto *to = reinterpret_cast<void *>(destination);

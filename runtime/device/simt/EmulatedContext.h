@@ -21,6 +21,9 @@ public:
 
   cuda::Result free(cuda::Address address);
   cuda::Result freeHost(void *address);
+  cuda::Result allocateInStream(cuda::Address *address, size_t bytes,
+                                cuda::StreamHandle stream);
+  cuda::Result freeInStream(cuda::Address address, cuda::StreamHandle stream);
   cuda::Result copy(cuda::Address destination, cuda::Address source,
                     size_t bytes, cuda::StreamHandle stream);
   cuda::Result copy2D(const cuda::Copy2D *copy, cuda::StreamHandle stream);

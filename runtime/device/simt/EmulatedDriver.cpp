@@ -205,6 +205,8 @@ void addWork(cuda::DriverApi &api) {
   api.allocate = ofMemory<&Memory::allocate, Waits::Perhaps>;
   api.allocateHost = ofMemory<&Memory::allocateHost, Waits::Perhaps>;
   api.free = ofContext<&Context::free, Waits::Perhaps>;
+  api.allocateInStream = ofContext<&Context::allocateInStream>;
+  api.freeInStream = ofContext<&Context::freeInStream>;
   api.freeHost = ofContext<&Context::freeHost, Waits::Perhaps>;
   api.copy = ofContext<&Context::copy>;
   api.copy2D = ofContext<&Context::copy2D>;

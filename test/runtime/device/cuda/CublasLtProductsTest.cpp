@@ -317,8 +317,10 @@ TEST_F(CublasLtChoice, IsTheFirstProposalDuringCapture) {
 }
 
 TEST_F(CublasLtChoice, IsTheFirstProposalWithoutMemoryForACopy) {
-  library.hasMemory = false;
-  EXPECT_EQ(choose(true), std::pair(uint64_t(1), false));
+  for (Result result : {kOutOfMemory, kNotSupported}) {
+    library.allocation = result;
+    EXPECT_EQ(choose(true), std::pair(uint64_t(1), false));
+  }
   EXPECT_EQ(choose(false), std::pair(uint64_t(2), true)) << "needs no copy";
 }
 

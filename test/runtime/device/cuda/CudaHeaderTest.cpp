@@ -61,6 +61,8 @@ std::map<std::string, std::string> compared() {
   COMPARE(memoryInfo, cuMemGetInfo_v2)
   COMPARE(allocate, cuMemAlloc_v2)
   COMPARE(free, cuMemFree_v2)
+  COMPARE(allocateInStream, cuMemAllocAsync)
+  COMPARE(freeInStream, cuMemFreeAsync)
   COMPARE(allocateHost, cuMemHostAlloc)
   COMPARE(freeHost, cuMemFreeHost)
   COMPARE(copy, cuMemcpyAsync)

@@ -43,7 +43,7 @@ public:
   /// In the order in which the library proposes them.
   std::vector<FakeAlgorithm> algorithms = {{1, 1.0f}};
   bool isCaptured = false;
-  bool hasMemory = true;
+  cuda::Result allocation = cuda::kSuccess; // result of an allocation
 
   int live = 0;               // objects and allocations
   int searches = 0;           // calls of cublasLtMatmulAlgoGetHeuristic

@@ -151,6 +151,24 @@ TEST(EmulatedDriver, CopiesOfRows) {
     EXPECT_EQ(gpu.api.copy2D(&wrong, stream), cuda::kInvalidValue);
 }
 
+TEST(EmulatedDriver, FreesInTheOrderOfAStream) {
+  EmulatedGpu gpu;
+  StreamHandle stream = gpu.stream();
+  auto *back = gpu.allocateHost<uint8_t>(2);
+  size_t before = 0, after = 0, total = 0;
+  EXPECT_SUCCESS(gpu.api.memoryInfo(&before, &total));
+  cuda::Address address = 0;
+  EXPECT_SUCCESS(gpu.api.allocateInStream(&address, 2, stream));
+  EXPECT_SUCCESS(gpu.api.fill8(address, 7, 2, stream));
+  EXPECT_SUCCESS(gpu.api.copy(addressOf(back), address, 2, stream));
+  EXPECT_SUCCESS(gpu.api.freeInStream(address, stream));
+  EXPECT_SUCCESS(gpu.api.synchronizeStream(stream));
+  EXPECT_EQ(std::vector(back, back + 2), (std::vector<uint8_t>{7, 7}));
+  EXPECT_SUCCESS(gpu.api.memoryInfo(&after, &total));
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(gpu.api.freeInStream(address, stream), cuda::kInvalidValue);
+}
+
 TEST(EmulatedDriver, BlocksOnSeveralThreads) {
   EmulatedGpu gpu({4, 0});
   constexpr int kBlocks = 200, kThreads = 64;
