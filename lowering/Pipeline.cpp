@@ -9,6 +9,7 @@
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
 #include "lowering/gpu/Passes.h"
+#include "lowering/gpu/ServiceKernels.h"
 #include "lowering/kernels/Passes.h"
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/PlanVerifier.h"
@@ -168,7 +169,7 @@ FailureOr<std::string> ProgramLowering::emitText() {
 
 FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
   llvm::LLVMContext context;
-  auto code = translateForGpu(gpuModuleOf(*library), context);
+  auto code = translateTrainerKernels(gpuModuleOf(*library), context);
   if (!code)
     return failure();
   return emitPtx(module.getLoc(), *code, chip);

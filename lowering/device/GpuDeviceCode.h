@@ -6,7 +6,6 @@
 
 #include "lowering/device/DeviceCode.h"
 #include "lowering/gpu/GpuEmitters.h"
-#include "lowering/gpu/NvvmModule.h"
 #include "lowering/gpu/ServiceKernels.h"
 
 namespace rota::lowering {
@@ -17,12 +16,12 @@ public:
   llvm::LogicalResult addKernels(mlir::ModuleOp tasks,
                                  KernelLibrary &library) const override {
     addGpuLaunches(tasks, library);
-    return addServiceKernels(gpuModuleOf(library));
+    return llvm::success();
   }
   llvm::FailureOr<std::vector<GpuCode>>
   makeCode(llvm::Module &trainer, KernelLibrary &library) const override {
     auto kernels = gpuModuleOf(library);
-    auto gpu = translateForGpu(kernels, trainer.getContext());
+    auto gpu = translateTrainerKernels(kernels, trainer.getContext());
     if (!gpu)
       return llvm::failure();
     return makeCode(kernels.getLoc(), trainer, *gpu);

@@ -1,53 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses the service kernels and moves them into a module.
+// Reads the service kernels and links them into a module.
 #include "lowering/gpu/ServiceKernels.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/SymbolTable.h"
-#include "mlir/Parser/Parser.h"
+#include "lowering/gpu/NvvmModule.h"
+#include "runtime/device/cuda/ServiceKernels.h"
+
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 
 namespace rota::lowering {
 
-/// The files of kernels, from the build folder.
-static constexpr StringRef kTransferServices =
-#include "lowering/gpu/transfer-services.mlir.inc"
-    ;
-static constexpr StringRef kStepServices =
-#include "lowering/gpu/step-services.mlir.inc"
-    ;
+static constexpr uint8_t kStepServices[] = {
+#include "lowering/gpu/services/StepServices.bc.inc"
+};
+static constexpr uint8_t kTransferServices[] = {
+#include "lowering/gpu/services/TransferServices.bc.inc"
+};
 
-static LogicalResult addKernels(StringRef text, StringRef file,
-                                gpu::GPUModuleOp module) {
-  auto parsed = parseSourceString<ModuleOp>(text, module.getContext(),
-                                            ("lowering/gpu/" + file).str());
-  if (!parsed)
-    return failure();
-  Block *services = (*parsed->getOps<gpu::GPUModuleOp>().begin()).getBody();
-  for (Operation &op : *services) {
-    StringRef name = SymbolTable::getSymbolName(&op).getValue();
-    if (module.lookupSymbol(name))
-      return module.emitError("expected kernels of a model, got '")
-             << name << "', a name of the runtime's kernels";
+static LogicalResult link(Location loc, ArrayRef<uint8_t> bitcode,
+                          llvm::Module &kernels) {
+  llvm::MemoryBufferRef bytes(llvm::toStringRef(bitcode), "services");
+  auto services = llvm::parseBitcodeFile(bytes, kernels.getContext());
+  if (!services)
+    return emitError(loc, "expected kernels of the runtime, got ")
+           << llvm::toString(services.takeError());
+  for (llvm::Function &function : **services) {
+    if (function.isDeclaration())
+      continue;
+    if (kernels.getFunction(function.getName()))
+      return emitError(loc, "expected kernels of a model, got '")
+             << function.getName() << "', a name of the runtime's kernels";
+    function.addFnAttr("nvvm.maxntid", std::to_string(cuda::kServiceThreads));
   }
-  auto &kernels = module.getBody()->getOperations();
-  kernels.splice(kernels.end(), services->getOperations());
-  return success();
+  return failure(llvm::Linker::linkModules(kernels, std::move(*services)));
 }
 
-LogicalResult addServiceKernels(gpu::GPUModuleOp module) {
-  MLIRContext *context = module.getContext();
-  context->loadDialect<arith::ArithDialect, gpu::GPUDialect, NVVM::NVVMDialect,
-                       scf::SCFDialect, vector::VectorDialect>();
-  return success(
-      succeeded(
-          addKernels(kTransferServices, "transfer-services.mlir", module)) &&
-      succeeded(addKernels(kStepServices, "step-services.mlir", module)));
+LogicalResult linkServiceKernels(Location loc, llvm::Module &kernels) {
+  return success(succeeded(link(loc, kStepServices, kernels)) &&
+                 succeeded(link(loc, kTransferServices, kernels)));
+}
+
+std::unique_ptr<llvm::Module>
+translateTrainerKernels(gpu::GPUModuleOp source, llvm::LLVMContext &context) {
+  auto kernels = translateForGpu(source, context);
+  if (!kernels || failed(linkServiceKernels(source.getLoc(), *kernels)))
+    return nullptr;
+  return kernels;
 }
 
 } // namespace rota::lowering

@@ -9,8 +9,8 @@
 #include "runtime/Abi.h"
 #include "runtime/Error.h"
 #include "runtime/device/Parallel.h"
+#include "runtime/device/StepEnd.h"
 #include "runtime/program/Program.h"
-#include "runtime/program/StepResult.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -62,46 +62,6 @@ struct HostOperand {
   void *place;
   int64_t elementBytes;
   Access access;
-};
-
-/// The losses of a step, f32 [rows, calls, numbers] in device memory: a row of
-/// each rank in each round. The first number of each call is the sum of the
-/// main loss, the second its weight.
-struct StepLosses {
-  const float *values;
-  int64_t rows, calls, numbers;
-};
-
-/// The numbers of a step's end, in device memory.
-struct StepNumbers {
-  const double *squares; // sums of squares, of which `order` names those that
-  const int32_t *order;  // count for the norm, in the order of their addition
-  int64_t orderCount;
-  StepLosses losses;
-  double clip; // the largest norm; 0: none
-  float *scale;
-  double *result; // [kStepResults]
-};
-
-/// Device memory for the decision whether a step updates anything.
-struct StepDecision {
-  StepLosses losses;
-  double deviations;    // 0: only what is not finite is skipped
-  double *history;      // [kHistoryNumbers]
-  const float *scalars; // [2, scalarCount]
-  // The scalars that others give: that of finishStep (-1: none reads it), and
-  // the decision.
-  int64_t scalarCount, scaleNumber, skipNumber;
-  float *stepScalars; // [scalarCount]
-  double *result;     // [kStepResults]
-};
-
-/// The numbers that make the cotangents of auxiliary losses, in device memory.
-struct CotangentNumbers {
-  StepLosses losses;
-  const double *factors; // [count, 2]: coefficient and divisor
-  int64_t count;
-  float *cotangents; // [count]
 };
 
 /// Bytes in flight from device memory to the host.

@@ -2,12 +2,11 @@
 //
 // The numbers of a step's end that stay in device memory: their places and
 // their meaning, for the devices that write them and for the plan of memory.
+// GPUs run this file's functions, too: it includes no header of the library.
 #ifndef ROTA_RUNTIME_PROGRAM_STEPRESULT_H
 #define ROTA_RUNTIME_PROGRAM_STEPRESULT_H
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
+#include <stdint.h>
 
 namespace rota {
 
@@ -21,32 +20,27 @@ enum StepResult {
   kStepResults
 };
 
-/// The sum of squares[order[i]] for ascending i, and the first i whose square
-/// is not finite, or -1.
+/// A sum of squares, and the first one that is not finite, or -1.
 struct SquareSum {
   double total = 0.0, wrong = -1.0;
-};
-inline SquareSum sumSquares(const double *squares, const int32_t *order,
-                            int64_t count) {
-  SquareSum sum;
-  for (int64_t i = 0; i < count; ++i) {
-    double square = squares[order[i]];
-    if (sum.wrong < 0.0 && !std::isfinite(square))
-      sum.wrong = static_cast<double>(i);
-    sum.total += square;
+
+  void add(int64_t number, double square) {
+    if (wrong < 0.0 && !__builtin_isfinite(square))
+      wrong = static_cast<double>(number);
+    total += square;
   }
-  return sum;
-}
+};
 
 /// The norm of the gradient, whose sum of squares is `total`, over the weight
 /// of the loss; 0 where that is.
 inline double gradientNorm(double total, double weight) {
-  return weight > 0.0 ? std::sqrt(total) / weight : 0.0;
+  return weight > 0.0 ? __builtin_sqrt(total) / weight : 0.0;
 }
 
 /// The factor of a gradient with that norm, so that its norm is at most `clip`.
 inline double clipFactor(double clip, double norm) {
-  return clip > 0.0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
+  double factor = clip > 0.0 ? clip / (norm + 1e-6) : 1.0;
+  return factor < 1.0 ? factor : 1.0;
 }
 
 /// Why a step updates nothing.

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
@@ -167,32 +166,16 @@ void CpuDevice::sum(RotaContext *, const float *values, int64_t count,
   *sum = std::accumulate(values, values + count, 0.0);
 }
 
-/// The sum of the weights of losses, by call and rank.
-static double weightOf(const StepLosses &losses) {
-  double weight = 0.0;
-  for (int64_t c = 0; c < losses.calls; ++c)
-    for (int64_t r = 0; r < losses.rows; ++r)
-      weight += losses.values[losses.numbers * (r * losses.calls + c) + 1];
-  return weight;
+void CpuDevice::finishStep(const StepNumbers &numbers) {
+  rota::finishStep(OneThread(), numbers);
 }
 
-void CpuDevice::finishStep(const StepNumbers &n) {
-  SquareSum squares = sumSquares(n.squares, n.order, n.orderCount);
-  double weight = weightOf(n.losses);
-  bool counts = weight > 0.0;
-  double norm = gradientNorm(squares.total, weight);
-  double factor = clipFactor(n.clip, norm);
-  *n.scale = counts ? static_cast<float>(factor / weight) : 0.0F;
-  n.result[kNormResult] = norm;
-  n.result[kWeightResult] = weight;
-  n.result[kWrongResult] = squares.wrong;
+void CpuDevice::decideStep(const StepDecision &decision) {
+  rota::decideStep(OneThread(), decision);
 }
 
-void CpuDevice::findCotangents(const CotangentNumbers &n) {
-  double weight = weightOf(n.losses);
-  for (int64_t l = 0; l < n.count; ++l)
-    n.cotangents[l] =
-        static_cast<float>(n.factors[2 * l] * weight / n.factors[2 * l + 1]);
+void CpuDevice::findCotangents(const CotangentNumbers &numbers) {
+  rota::findCotangents(OneThread(), numbers);
 }
 
 void CpuDevice::checkIndices(RotaContext *context, const int32_t *indices,

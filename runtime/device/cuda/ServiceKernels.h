@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GPU kernels that the runtime itself launches, one module with those of the
-// model. lowering/gpu/*-services.mlir define them. All of them work with any
+// model. lowering/gpu/services defines them. All of them work with any
 // grid of blocks of kServiceThreads threads, but those of one block, and no
 // result depends on the grid.
 #ifndef ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H
 #define ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H
 
-#include <cstdint>
+#include <stdint.h>
 
 namespace rota::cuda {
 
@@ -55,27 +55,20 @@ inline constexpr const char *kNoteKernel = "rota_note";
 ///  i64 lossRows, i64 lossCalls, i64 lossNumbers, f64 clip, f32 *scale,
 ///  f64 *result)
 ///
-/// total = the sum of squares[order[i]] for ascending i; weight = the sum of
-/// losses[r][c][1] of [lossRows, lossCalls, lossNumbers], for ascending c,
-/// then r; all in f64, without fused operations. norm = sqrt(total) / weight;
-/// factor = clip > 0 ? min(1, clip / (norm + 1e-6)) : 1; *scale = factor /
-/// weight. Where the weight is 0, norm and *scale are. result = {norm, weight,
-/// the least i whose square is not finite, or -1}. One block.
+/// finishStep of runtime/device/StepEnd.h. One block.
 inline constexpr const char *kFinishStepKernel = "rota_finish_step";
 
 /// (const f32 *losses, i64 lossRows, i64 lossCalls, i64 lossNumbers,
 ///  f64 deviations, f64 *history, const f32 *scalars, i64 scalarCount,
 ///  i64 scaleNumber, i64 skipNumber, f32 *stepScalars, f64 *result)
 ///
-/// Device::decideStep, in f64 without fused operations. One block.
+/// decideStep of runtime/device/StepEnd.h. One block.
 inline constexpr const char *kDecideStepKernel = "rota_decide_step";
 
 /// (const f32 *losses, i64 lossRows, i64 lossCalls, i64 lossNumbers,
 ///  const f64 *factors, i64 count, f32 *cotangents)
 ///
-/// cotangents[l] = factors[l][0] * weight / factors[l][1] for l < count, of
-/// factors [count, 2], in f64 and rounded once, with the weight of
-/// kFinishStepKernel. One block.
+/// findCotangents of runtime/device/StepEnd.h. One block.
 inline constexpr const char *kCotangentsKernel = "rota_cotangents";
 
 } // namespace rota::cuda

@@ -68,8 +68,10 @@ SquareSum GradientNorm::read(int64_t version) {
                           static_cast<size_t>(rank.places().widest));
   rank.device().read(allSquares(version), all.data(),
                      static_cast<int64_t>(8 * all.size()));
-  return sumSquares(all.data(), order.data(),
-                    static_cast<int64_t>(order.size()));
+  SquareSum sum;
+  for (size_t i = 0; i < order.size(); ++i)
+    sum.add(static_cast<int64_t>(i), all[static_cast<size_t>(order[i])]);
+  return sum;
 }
 
 double GradientNorm::of(std::span<const double> result) const {

@@ -123,18 +123,14 @@ protected:
     if (module && succeeded(manager.run(*module)) &&
         succeeded(replaceByKernels(*module, *library))) {
       kernels = std::move(module);
-      addServices(*kernels->getOps<gpu::GPUModuleOp>().begin());
     }
   }
 
-  void addServices(gpu::GPUModuleOp gpuModule) {
-    auto functions = gpuModule.getOps<gpu::GPUFuncOp>();
-    int64_t ofModels = llvm::range_size(functions);
-    EXPECT_TRUE(succeeded(addServiceKernels(gpuModule)));
-    for (gpu::GPUFuncOp service : llvm::drop_begin(functions, ofModels))
-      library->setLaunchShape(
-          service.getName(),
-          {{1, 1, 1}, ::rota::cuda::kServiceThreads, /*sharedBytes=*/0});
+  /// The launch of a kernel of the model, or of one of the runtime.
+  LaunchShape shapeOf(StringRef kernel) {
+    if (llvm::is_contained(library->getSymbols(), kernel))
+      return library->getLaunchShape(kernel);
+    return {{1, 1, 1}, ::rota::cuda::kServiceThreads, /*sharedBytes=*/0};
   }
 
   MLIRContext context;
@@ -158,7 +154,7 @@ TEST_P(Ptxas, NoKernelSpills) {
   ASSERT_TRUE(kernels);
   auto gpuModule = *kernels->getOps<gpu::GPUModuleOp>().begin();
   llvm::LLVMContext llvmContext;
-  auto module = translateForGpu(gpuModule, llvmContext);
+  auto module = translateTrainerKernels(gpuModule, llvmContext);
   ASSERT_TRUE(module);
   auto text = emitPtx(gpuModule.getLoc(), *module, GetParam());
   ASSERT_TRUE(succeeded(text));
@@ -166,12 +162,13 @@ TEST_P(Ptxas, NoKernelSpills) {
 
   std::vector<Assembled> assembled =
       readLog(assemble(*ptxas, *text, GetParam()));
+  constexpr int64_t kServices = 13;
   EXPECT_EQ(int64_t(assembled.size()),
-            llvm::range_size(gpuModule.getOps<gpu::GPUFuncOp>()));
+            llvm::range_size(gpuModule.getOps<gpu::GPUFuncOp>()) + kServices);
   llvm::outs() << GetParam()
                << ": threads, registers, bytes of shared memory, warps of 64\n";
   for (const Assembled &kernel : assembled) {
-    LaunchShape shape = library->getLaunchShape(kernel.name);
+    LaunchShape shape = shapeOf(kernel.name);
     int64_t warps = residentWarps(shape, kernel.registers, GetParam());
     print(kernel.name, shape.block, kernel.registers, shape.sharedBytes, warps);
     EXPECT_EQ(kernel.stack, 0) << kernel.name;

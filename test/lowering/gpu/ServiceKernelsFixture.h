@@ -5,7 +5,6 @@
 #ifndef ROTA_TEST_LOWERING_GPU_SERVICEKERNELSFIXTURE_H
 #define ROTA_TEST_LOWERING_GPU_SERVICEKERNELSFIXTURE_H
 
-#include "lowering/gpu/ServiceKernels.h"
 #include "runtime/device/cuda/ServiceKernels.h"
 #include "runtime/device/simt/Simt.h"
 #include "test/lowering/simt/EmulatedKernels.h"
@@ -50,7 +49,7 @@ struct Rows {
 
 class ServiceKernels : public testing::Test {
 protected:
-  ServiceKernels() : gpu(GpuKernels::build(lowering::addServiceKernels)) {}
+  ServiceKernels() : gpu(GpuKernels::services()) {}
 
   void SetUp() override {
     ASSERT_TRUE(*gpu) << gpu->takeDiagnostics();

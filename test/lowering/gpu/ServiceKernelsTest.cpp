@@ -3,6 +3,8 @@
 // The kernels of gradients, parameters and collectives that the runtime
 // launches by itself, on the emulator: the bits of the CPU's code with every
 // grid, count, type and form of rows.
+#include "lowering/gpu/ServiceKernels.h"
+#include "lowering/gpu/NvvmModule.h"
 #include "runtime/collective/Blocks.h"
 #include "test/lowering/gpu/ServiceKernelsFixture.h"
 
@@ -281,15 +283,39 @@ TEST_F(Copy, BothWidths) {
   }
 }
 
-TEST(ServiceKernelNames, AreNotTaken) {
-  auto twice = GpuKernels::build([](mlir::gpu::GPUModuleOp module) {
-    return llvm::success(succeeded(lowering::addServiceKernels(module)) &&
-                         succeeded(lowering::addServiceKernels(module)));
-  });
-  EXPECT_FALSE(*twice);
-  EXPECT_EQ(twice->takeDiagnostics(),
-            "expected kernels of a model, got 'rota_service_thread', a name of "
-            "the runtime's kernels\n");
+TEST_F(ServiceKernels, NamesAreNotTaken) {
+  mlir::MLIRContext context;
+  std::string said;
+  mlir::ScopedDiagnosticHandler handler(&context,
+                                        [&](mlir::Diagnostic &diagnostic) {
+                                          said = diagnostic.str();
+                                          return llvm::success();
+                                        });
+  EXPECT_TRUE(failed(lowering::linkServiceKernels(
+      mlir::UnknownLoc::get(&context), gpu->get())));
+  EXPECT_EQ(said, "expected kernels of a model, got 'rota_sum_f64', a name of "
+                  "the runtime's kernels");
+}
+
+/// PTX that calls nothing and fuses nothing, with vectors of 16 bytes.
+TEST_F(ServiceKernels, Ptx) {
+  mlir::MLIRContext context;
+  for (llvm::StringRef chip : lowering::trainerChips()) {
+    SCOPED_TRACE(chip.str());
+    auto ptx =
+        lowering::emitPtx(mlir::UnknownLoc::get(&context), gpu->get(), chip);
+    ASSERT_TRUE(succeeded(ptx));
+    llvm::StringRef text = *ptx;
+    EXPECT_FALSE(text.contains(".func"));
+    EXPECT_FALSE(text.contains("fma."));
+    // Additions of widened bf16 that LLVM had joined would round once.
+    EXPECT_FALSE(text.contains("add.bf16") || text.contains("add.rn.bf16"));
+    EXPECT_TRUE(text.contains("ld.global.v4.b32"));
+    EXPECT_TRUE(text.contains("st.global.v4.b32"));
+    EXPECT_TRUE(text.contains("cvt.rn.bf16x2.f32"));
+    EXPECT_EQ(text.count(".visible .entry rota_"), 13u);
+    EXPECT_EQ(text.count(".maxntid 256"), 13u);
+  }
 }
 
 } // namespace

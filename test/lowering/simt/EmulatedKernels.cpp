@@ -3,6 +3,7 @@
 
 #include "lowering/cpu/Object.h"
 #include "lowering/gpu/NvvmModule.h"
+#include "lowering/gpu/ServiceKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -68,16 +69,14 @@ std::unique_ptr<GpuKernels> GpuKernels::parseFile(StringRef path) {
   return kernels;
 }
 
-std::unique_ptr<GpuKernels>
-GpuKernels::build(function_ref<LogicalResult(gpu::GPUModuleOp)> fill) {
+std::unique_ptr<GpuKernels> GpuKernels::services() {
   std::unique_ptr<GpuKernels> kernels(new GpuKernels());
   OpBuilder builder(&kernels->mlirContext);
   OwningOpRef<ModuleOp> source = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToEnd(source->getBody());
   auto module =
       gpu::GPUModuleOp::create(builder, builder.getUnknownLoc(), "kernels");
-  if (succeeded(fill(module)))
-    kernels->translate(source.get());
+  kernels->module = lowering::translateTrainerKernels(module, kernels->context);
   return kernels;
 }
 

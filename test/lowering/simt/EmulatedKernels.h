@@ -38,9 +38,8 @@ public:
   /// Null module, and diagnostics, when the text cannot be translated.
   static std::unique_ptr<GpuKernels> parse(llvm::StringRef text);
   static std::unique_ptr<GpuKernels> parseFile(llvm::StringRef path);
-  /// The kernels that `fill` adds to an empty gpu.module.
-  static std::unique_ptr<GpuKernels>
-  build(llvm::function_ref<llvm::LogicalResult(mlir::gpu::GPUModuleOp)> fill);
+  /// The kernels that the runtime launches by itself.
+  static std::unique_ptr<GpuKernels> services();
 
   explicit operator bool() const { return bool(module); }
   llvm::Module &get() { return *module; }
