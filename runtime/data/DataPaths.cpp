@@ -24,27 +24,31 @@ static constexpr double kLeastWeight = 1e-6, kMostWeight = 1e6;
 
 namespace {
 
-struct Item {
-  std::string path;
-  std::optional<double> weight;
-};
-
-Item readItem(const std::string &text) {
+/// A text as an item without its files.
+DataItem readItem(const std::string &text) {
   size_t colon = text.rfind(':');
   if (colon == text.npos || isThere(text))
-    return {text, std::nullopt};
+    return {text, "", {}};
   const char *end = text.data() + text.size();
   double weight = 0.0;
   auto [stopped, error] = std::from_chars(text.data() + colon + 1, end, weight);
   if (stopped != end || stopped == text.data() + colon + 1)
-    return {text, std::nullopt};
+    return {text, "", {}};
+  DataItem item{text.substr(0, colon), text.substr(colon + 1), {}};
   if (error != std::errc() || !(weight >= kLeastWeight) ||
       !(weight <= kMostWeight))
     throw InputError(
         fmt::format("'{}': expected a weight from {:f} to {:.0f}, got {}",
-                    text.substr(0, colon), kLeastWeight, kMostWeight,
-                    text.substr(colon + 1)));
-  return {text.substr(0, colon), weight};
+                    item.path, kLeastWeight, kMostWeight, item.weight));
+  return item;
+}
+
+/// The weight of an item; 1: none.
+double weightOf(const DataItem &item) {
+  double weight = 1.0;
+  std::from_chars(item.weight.data(), item.weight.data() + item.weight.size(),
+                  weight);
+  return weight;
 }
 
 /// Names of files that a folder does not stand for.
@@ -115,33 +119,39 @@ std::vector<SourcePaths> join(std::vector<SourcePaths> sources) {
 
 } // namespace
 
-std::vector<SourcePaths> findSources(const std::vector<std::string> &items) {
-  if (items.empty())
+std::vector<DataItem> findItems(const std::vector<std::string> &texts) {
+  std::vector<DataItem> items;
+  for (const std::string &text : texts) {
+    DataItem item = readItem(text);
+    std::error_code unknown;
+    if (item.path != kSynthetic)
+      item.files = fs::is_directory(item.path, unknown)
+                       ? filesOf(item.path)
+                       : std::vector<std::string>{item.path};
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+std::vector<SourcePaths> findSources(const std::vector<std::string> &texts) {
+  if (texts.empty())
     throw InputError("expected --data with at least one file");
   std::vector<SourcePaths> sources;
   size_t weighted = 0;
   Duplicates duplicates;
-  for (const std::string &text : items) {
-    Item item = readItem(text);
-    weighted += item.weight.has_value();
-    SourcePaths source{
-        item.path, std::llround(item.weight.value_or(1.0) / kLeastWeight), {}};
-    if (item.path != kSynthetic) {
-      std::error_code unknown;
-      source.files = fs::is_directory(item.path, unknown)
-                         ? filesOf(item.path)
-                         : std::vector<std::string>{item.path};
-    }
-    for (const std::string &file : source.files)
+  for (DataItem &item : findItems(texts)) {
+    weighted += !item.weight.empty();
+    for (const std::string &file : item.files)
       duplicates.add(file);
-    sources.push_back(std::move(source));
+    sources.push_back({item.path, std::llround(weightOf(item) / kLeastWeight),
+                       std::move(item.files)});
   }
   if (weighted == 0)
     sources = join(std::move(sources));
-  else if (weighted < items.size())
+  else if (weighted < sources.size())
     throw InputError(fmt::format("expected a weight after each of {} items of "
                                  "--data or after none, got {} weights",
-                                 items.size(), weighted));
+                                 sources.size(), weighted));
   int64_t divisor = 0;
   for (const SourcePaths &source : sources)
     divisor = std::gcd(divisor, source.share);

@@ -20,6 +20,17 @@
 
 namespace rota {
 
+/// An item as it stands.
+struct DataItem {
+  std::string path;
+  std::string weight;             // after the ':'; empty: none
+  std::vector<std::string> files; // none: synthetic tokens
+};
+
+/// The items with their files. Throws InputError when a folder cannot be read
+/// or has no file, or a weight is wrong.
+std::vector<DataItem> findItems(const std::vector<std::string> &items);
+
 struct SourcePaths {
   std::string name;               // the item, or the first of several
   int64_t share;                  // in lowest terms

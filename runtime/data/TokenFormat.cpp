@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/data/MegatronIndex.h"
 #include "runtime/data/NumpyHeader.h"
+#include "runtime/data/TextNames.h"
 
 #include <fmt/format.h>
 
@@ -87,6 +88,11 @@ void requireSize(const DataFile &file, const char *form,
         file.path(), form, layout.offset, layout.tokens, unit, file.bytes()));
 }
 
+bool saysForm(const DataFile &file) {
+  const char *form = nullptr;
+  return file.bytes() > 0 && (isMegatronIndex(file) || findHeader(file, form));
+}
+
 TokenLayout findTokens(const DataFile &file, std::optional<TokenType> asked) {
   if (file.bytes() == 0)
     throw InputError(fmt::format("'{}': the file is empty", file.path()));
@@ -97,6 +103,12 @@ TokenLayout findTokens(const DataFile &file, std::optional<TokenType> asked) {
         file.path()));
   const char *form = nullptr;
   std::optional<TokenLayout> found = findHeader(file, form);
+  if (!found && !asked && needsTokens(file.path()))
+    throw InputError(fmt::format(
+        "'{}': expected tokens, got documents or compressed text by its name: "
+        "`rota train` and `rota eval` read it, and `rota tokenize` makes "
+        "tokens of it for other programs",
+        file.path()));
   if (!found)
     return plainTokens(file, asked.value_or(TokenType::Bytes));
   if (asked && *asked != found->type)

@@ -38,9 +38,13 @@ struct TokenLayout {
 /// Finds the layout of the file's tokens. `asked` is the type that the user
 /// gives: it must agree with a header, and a file without one has this type, or
 /// bytes. Throws InputError with the numbers when a header is cut off, does not
-/// fit the file's size or is of an unknown version or type, and when there is
-/// no token.
+/// fit the file's size or is of an unknown version or type, when there is no
+/// token, and for a name of documents or compressed text.
 TokenLayout findTokens(const DataFile &file, std::optional<TokenType> asked);
+
+/// Whether the file's first bytes, or an index beside it, say its form. Throws
+/// InputError as findTokens.
+bool saysForm(const DataFile &file);
 
 /// Throws InputError unless the file ends with its tokens. `form` is the form's
 /// name for the message.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/EncodeQueue.h"
-#include "runtime/tokenizer/Utf8.h"
 
 #include <utility>
 
 namespace rota {
 
-EncodeQueue::EncodeQueue(const Tokenizer &tokenizer, int count)
+EncodeQueue::EncodeQueue(const Tokenizer &tokenizer, const DocumentFrame &frame,
+                         int count)
     : most(static_cast<size_t>(count) * 2 + 1) {
   for (int n = 0; n < count; ++n)
-    threads.emplace_back([this, &tokenizer] { work(tokenizer); });
+    threads.emplace_back(
+        [this, &tokenizer, &frame] { work(tokenizer, frame); });
 }
 
 EncodeQueue::~EncodeQueue() {
@@ -38,8 +39,8 @@ TextPart EncodeQueue::pop() {
   return std::move(job.part);
 }
 
-void EncodeQueue::work(const Tokenizer &tokenizer) {
-  std::unique_ptr<Encoder> encoder;
+void EncodeQueue::work(const Tokenizer &tokenizer, const DocumentFrame &frame) {
+  std::optional<DocumentEncoder> encoder;
   std::unique_lock lock(mutex);
   for (;;) {
     changed.wait(lock, [&] { return isEnding || !open.empty(); });
@@ -50,12 +51,8 @@ void EncodeQueue::work(const Tokenizer &tokenizer) {
     lock.unlock();
     try {
       if (!encoder)
-        encoder = tokenizer.makeEncoder();
-      std::string &bytes = job.part.bytes;
-      if (validBytes(bytes) != bytes.size())
-        bytes = repairUtf8(bytes);
-      encoder->encode(bytes, job.part.place, job.part.tokens);
-      bytes = std::string();
+        encoder.emplace(tokenizer, frame);
+      encoder->encode(job.part);
     } catch (...) {
       job.error = std::current_exception();
     }

@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_TOKENIZER_ENCODEQUEUE_H
 #define ROTA_RUNTIME_TOKENIZER_ENCODEQUEUE_H
 
-#include "runtime/tokenizer/Tokenizer.h"
+#include "runtime/tokenizer/EncodeDocuments.h"
 
 #include <condition_variable>
 #include <deque>
@@ -15,18 +15,10 @@
 
 namespace rota {
 
-/// A part of a file.
-struct TextPart {
-  std::string bytes; // UTF-8, which may be broken
-  TextPlace place = TextPlace::Start;
-  bool isLast = false;          // of its file
-  int64_t file = 0, offset = 0; // of the end of the part
-  std::vector<int32_t> tokens;
-};
-
 class EncodeQueue {
 public:
-  EncodeQueue(const Tokenizer &tokenizer, int threads);
+  EncodeQueue(const Tokenizer &tokenizer, const DocumentFrame &frame,
+              int threads);
   ~EncodeQueue();
   EncodeQueue(const EncodeQueue &) = delete;
   EncodeQueue &operator=(const EncodeQueue &) = delete;
@@ -44,7 +36,7 @@ private:
     std::exception_ptr error;
     bool isDone = false;
   };
-  void work(const Tokenizer &tokenizer);
+  void work(const Tokenizer &tokenizer, const DocumentFrame &frame);
 
   const size_t most;
   std::deque<Job> parts; // by the caller's thread alone; jobs stay in place

@@ -2,128 +2,71 @@
 #include "runtime/tokenizer/TokenizeFiles.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Hash.h"
-#include "runtime/data/DataFile.h"
-#include "runtime/tokenizer/CutText.h"
 #include "runtime/tokenizer/EncodeQueue.h"
 
-#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace rota {
 
-static constexpr size_t kPart = 256 << 10;    // bytes of a part, about
-static constexpr size_t kMostPart = 16 << 20; // without a place to cut
-static constexpr int64_t kRead = 512 << 10;   // bytes of a read
 static constexpr double kReportSeconds = 0.5, kSaveSeconds = 5;
+
+std::string describeFiles(const std::vector<std::string> &files) {
+  std::string text;
+  for (const std::string &path : files) {
+    struct stat status = {};
+    stat(path.c_str(), &status);
+    std::error_code unknown;
+    text += fmt::format(
+        "\n{} {} {}.{}", std::filesystem::absolute(path, unknown).string(),
+        status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  }
+  return text;
+}
+
+uint64_t keyOf(const TokenizeRequest &request) {
+  const RecordOptions &records = request.read.records;
+  std::string key = fmt::format(
+      "rota tokenize 2 {} {} {} '{}' {}", hexadecimal(request.tokenizer.hash),
+      request.useTemplate, request.endToken.value_or(-1), records.field,
+      request.read.skipBadLines);
+  if (const std::optional<ChatForm> &chat = records.chat)
+    key += fmt::format(" {} '{}' '{}'", nameOf(*chat->family), chat->begin,
+                       chat->end);
+  key += request.texts != 0 ? hexadecimal(request.texts)
+                            : describeFiles(request.files);
+  return hashOf(key);
+}
 
 namespace {
 
-/// The parts of all files, one after the other.
-class PartReader {
-public:
-  PartReader(const Tokenizer &tokenizer, const std::vector<DataFile> &files,
-             const TokenProgress &begin)
-      : files(files), cutter(tokenizer), file(begin.file), taken(begin.offset),
-        read(begin.offset) {}
-
-  bool isAtEnd() const { return file == std::ssize(files); }
-
-  TextPart next() {
-    const DataFile &source = files[static_cast<size_t>(file)];
-    TextPart part;
-    part.place = taken == 0 ? TextPlace::Start : TextPlace::Inside;
-    size_t end = findEnd(source);
-    part.bytes = buffer.substr(0, end);
-    buffer.erase(0, end);
-    taken += static_cast<int64_t>(end);
-    part.file = file;
-    part.offset = taken;
-    part.isLast = taken == source.bytes();
-    if (part.isLast) {
-      ++file;
-      taken = read = 0;
-    }
-    return part;
-  }
-
-private:
-  /// Bytes of the buffer, which is filled, up to the end of the next part. It
-  /// depends on the bytes alone, not on where a run was resumed.
-  size_t findEnd(const DataFile &source) {
-    for (size_t reach = kPart; reach <= kMostPart; reach *= 2) {
-      while (buffer.size() < kPart + reach && read < source.bytes())
-        fill(source);
-      std::string_view seen = std::string_view(buffer).substr(0, kPart + reach);
-      if (size_t place = cutter.find(seen, kPart))
-        return place;
-      if (read == source.bytes() && seen.size() == buffer.size())
-        return buffer.size();
-    }
-    throw InputError(fmt::format(
-        "'{}': expected a place between words where the text can be cut, got "
-        "none in {} bytes from byte {}",
-        source.path(), kMostPart, taken));
-  }
-
-  void fill(const DataFile &source) {
-    int64_t count = std::min(kRead, source.bytes() - read);
-    size_t before = buffer.size();
-    buffer.resize(before + static_cast<size_t>(count));
-    source.read(read, count, buffer.data() + before);
-    read += count;
-  }
-
-  const std::vector<DataFile> &files;
-  TextCutter cutter;
-  int64_t file;
-  int64_t taken, read; // bytes of the file: in parts; in parts and the buffer
-  std::string buffer;
-};
-
-/// What the tokens depend on.
-uint64_t keyOf(const TokenizeRequest &request) {
-  std::string key = fmt::format(
-      "rota tokenize 1 {} {} {}", hexadecimal(request.tokenizer.hash),
-      request.useTemplate, request.endToken.value_or(-1));
-  for (const std::string &path : request.files) {
-    struct stat status = {};
-    stat(path.c_str(), &status);
-    key += fmt::format("\n{} {} {}.{}", path, status.st_size,
-                       status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-  }
-  return hashOf(key);
+DocumentFrame frameOf(const TokenizeRequest &request) {
+  DocumentFrame frame;
+  if (request.useTemplate)
+    frame = {request.tokenizer.before, request.tokenizer.after};
+  std::optional<int32_t> end = request.endToken;
+  if (end && (frame.after.empty() || frame.after.back() != *end))
+    frame.after.push_back(*end);
+  return frame;
 }
 
 class Work {
 public:
   explicit Work(const TokenizeRequest &request)
-      : request(request), files(openAll(request.files)),
+      : request(request), frame(frameOf(request)),
         output(request.output,
                {request.tokenizer.hash, request.tokenizer.vocabulary},
                keyOf(request)),
-        progress(output.begin()) {
-    for (const DataFile &file : files)
-      bytes += file.bytes();
-  }
+        progress(output.begin()) {}
 
   TokenizeSummary run();
 
 private:
-  static std::vector<DataFile> openAll(const std::vector<std::string> &paths) {
-    std::vector<DataFile> files;
-    for (const std::string &path : paths)
-      files.emplace_back(path, /*keepOpen=*/false);
-    return files;
-  }
-
   void encodeAll();
   void write(const TextPart &part);
-  void add(std::span<const int32_t> tokens) {
-    output.add(tokens);
-    progress.tokens += std::ssize(tokens);
-  }
+  void checkBound(const TextPart &part) const;
 
   using Clock = std::chrono::steady_clock;
   static bool isDue(Clock::time_point &last, double seconds) {
@@ -135,37 +78,39 @@ private:
   }
 
   const TokenizeRequest &request;
-  const std::vector<DataFile> files;
+  const DocumentFrame frame;
   TokenOutput output;
   TokenProgress progress;
-  int64_t bytes = 0;
   Clock::time_point reported = Clock::now(), saved = Clock::now();
 };
 
+void Work::checkBound(const TextPart &part) const {
+  for (int32_t token : part.tokens)
+    if (token >= request.bound)
+      throw InputError(fmt::format(
+          "'{}': expected tokens of the model's vocabulary of {}, got {}, "
+          "'{}', of the tokenizer '{}'",
+          request.files[part.file], request.bound, token,
+          request.tokenizer.decode({&token, 1}, /*skipSpecial=*/false),
+          request.tokenizer.path));
+}
+
 void Work::write(const TextPart &part) {
-  const Tokenizer &tokenizer = request.tokenizer;
-  if (part.place == TextPlace::Start && request.useTemplate)
-    add(tokenizer.before);
-  add(part.tokens);
-  if (part.isLast) {
-    if (request.useTemplate)
-      add(tokenizer.after);
-    if (request.endToken)
-      add({&*request.endToken, 1});
-  }
-  progress.bytes +=
-      part.offset - (part.file == progress.file ? progress.offset : 0);
-  progress.file = part.file + part.isLast;
-  progress.offset = part.isLast ? 0 : part.offset;
+  if (request.bound > 0)
+    checkBound(part);
+  output.add(part.tokens, part.counts);
+  int64_t tokens = progress.tokens + std::ssize(part.tokens);
+  progress = part.end;
+  progress.tokens = tokens;
   if (request.report && isDue(reported, kReportSeconds))
-    request.report(progress, bytes);
-  if (isDue(saved, kSaveSeconds))
+    request.report(progress, part.share);
+  if (part.canResume && isDue(saved, kSaveSeconds))
     output.save(progress);
 }
 
 void Work::encodeAll() {
-  PartReader reader(request.tokenizer, files, progress);
-  EncodeQueue queue(request.tokenizer, request.threads);
+  PartReader reader(request.tokenizer, request.files, request.read, progress);
+  EncodeQueue queue(request.tokenizer, frame, request.threads);
   while (!reader.isAtEnd() || !queue.isEmpty())
     if (reader.isAtEnd() || queue.isFull())
       write(queue.pop());
@@ -186,7 +131,7 @@ TokenizeSummary Work::run() {
   }
   output.commit();
   if (request.report)
-    request.report(progress, bytes);
+    request.report(progress, 1.0);
   summary.end = progress;
   return summary;
 }

@@ -24,16 +24,23 @@ void Tokenizer::requireKnown(std::span<const int32_t> tokens) const {
                                    path, vocabulary - 1, token));
 }
 
+std::optional<std::string> findTokenizer(const std::string &folder) {
+  std::error_code error;
+  for (std::string_view name : {kHubName, kModelName})
+    if (fs::path path = fs::path(folder) / name; fs::exists(path, error))
+      return path.string();
+  return std::nullopt;
+}
+
 /// The file in a folder, or the file itself.
-static fs::path findFile(const fs::path &path) {
+static std::string findFile(const std::string &path) {
   std::error_code error;
   if (!fs::is_directory(path, error))
     return path;
-  for (std::string_view name : {kHubName, kModelName})
-    if (fs::exists(path / name, error))
-      return path / name;
-  throw InputError(fmt::format("'{}': expected {} or {} in the folder",
-                               path.string(), kHubName, kModelName));
+  if (std::optional<std::string> file = findTokenizer(path))
+    return *file;
+  throw InputError(fmt::format("'{}': expected {} or {} in the folder", path,
+                               kHubName, kModelName));
 }
 
 static std::string readBytes(const std::string &path) {
@@ -56,7 +63,7 @@ static std::string readBytes(const std::string &path) {
 }
 
 std::unique_ptr<Tokenizer> openTokenizer(const std::string &path) {
-  std::string file = findFile(path).string();
+  std::string file = findFile(path);
   std::string bytes = readBytes(file);
   std::unique_ptr<Tokenizer> tokenizer = file.ends_with(".model")
                                              ? readSentencePiece(bytes, file)

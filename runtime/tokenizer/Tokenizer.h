@@ -64,6 +64,13 @@ protected:
 /// and what is wrong or not supported.
 std::unique_ptr<Tokenizer> openTokenizer(const std::string &path);
 
+/// The path of tokenizer.json or else tokenizer.model in a folder; nothing
+/// where there is neither.
+std::optional<std::string> findTokenizer(const std::string &folder);
+
+/// Bytes as tokens, for models of bytes: a vocabulary of 256.
+std::unique_ptr<Tokenizer> makeByteTokenizer();
+
 /// The two kinds, from the bytes of a file. `name` is for messages.
 std::unique_ptr<Tokenizer> readHubTokenizer(std::string_view bytes,
                                             const std::string &name);

@@ -110,7 +110,7 @@ def read_tokens(path):
 def compare(folder, path, text, threads, workplace):
     encode, decode, batch = package(folder)
     output = os.path.join(workplace, "tokens.npy")
-    command = [ROTA, "tokenize", path, "--tokenizer", folder, "-o", output,
+    command = [ROTA, "tokenize", path, "--tokenizer", folder, "--end-token", "none", "-o", output,
                "--special-tokens", "none", "--threads", str(threads), "--json"]
     rota = min(json.loads(subprocess.run(command, check=True,
                                          capture_output=True).stdout)["seconds"]

@@ -124,8 +124,8 @@ static CommandText textOf(Command verb) {
   case Command::Tokenize:
     return {"rota tokenize",
             "Writes files of text as one file of tokens, which --data takes. A "
-            "file is a document.\nA run that was ended goes on where it "
-            "stopped.",
+            "file is a document,\nand so is a line of .jsonl; .gz and .zst are "
+            "read too. A run that was ended goes on\nwhere it stopped.",
             "text",
             "Files, or folders of files",
             "flag",

@@ -9,6 +9,7 @@
 #include "tools/rota/InitialWeights.h"
 #include "tools/rota/Process.h"
 #include "tools/rota/Requests.h"
+#include "tools/rota/TokenizeData.h"
 #include "tools/rota/Verbs.h"
 
 #include <chrono>
@@ -79,6 +80,8 @@ ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
 
 int compileThenRun(Command verb, RunOptions options,
                    std::unique_ptr<CheckpointModel> temporary) {
+  if (ExitCode code = tokenizeData(options))
+    return code;
   if (std::string wrong; !checkInputs(verb, options, wrong))
     return reportBadInput(wrong);
   if (auto steps =

@@ -8,6 +8,7 @@
 #include "models/Config.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
+#include "runtime/documents/ChatTemplate.h"
 
 #include <climits>
 
@@ -331,22 +332,43 @@ Rows machineRows(RunOptions &o) {
 }
 
 Rows tokenizerRows(RunOptions &o) {
+  const char *group = "Tokenizer";
   constexpr unsigned both = Command::Tokenize | Command::Detokenize;
+  constexpr unsigned texts = train | eval | Command::Tokenize;
   return {{.name = "tokenizer",
-           .group = "Tokenizer",
+           .group = group,
            .value = "PATH",
            .help = "tokenizer.json, a sentencepiece tokenizer.model, or a "
-                   "folder with one of them",
-           .commands = both,
+                   "folder with one of them (of texts that are trained on: the "
+                   "one in the model's folder, unless the vocabulary is that "
+                   "of bytes)",
+           .commands = both | train | eval,
            .variable = &o.tokenizer,
            .requiredBy = both},
-          {"end-token", "Tokenizer", "TEXT",
-           "A token to put after each document", unsigned(Command::Tokenize),
-           &o.endToken},
-          {"special-tokens", "Tokenizer", "NAME",
+          {"end-token", group, "TEXT",
+           "A token to put after each document, or none (eos_token of "
+           "tokenizer_config.json, or eos_token_id of generation_config.json "
+           "or config.json)",
+           texts, &o.endToken},
+          {"special-tokens", group, "NAME",
            "Tokens around each document: those of the tokenizer's template, or "
            "none; as text: all, or none",
-           both, Choice(o.specialTokens)}};
+           texts | Command::Detokenize, Choice(o.specialTokens)},
+          {"field", group, "NAME",
+           "The field of .jsonl that has the text (text; or messages, or "
+           "prompt and completion, where a record has these)",
+           texts, &o.field},
+          {"skip-bad-lines", group, "",
+           "Leave out lines of .jsonl that are no record, and say how many",
+           texts, &o.skipBadLines},
+          {"chat-template", group, "NAME",
+           "How conversations of .jsonl are written: " + chatTemplateNames() +
+               " (the one that the tokenizer's folder has)",
+           texts, &o.chatTemplate},
+          {"cache-dir", group, "DIR",
+           "The folder where tokens of texts are kept for the next run "
+           "(.rota-tokens beside the texts)",
+           train | eval, &o.cacheDir}};
 }
 
 /// Options of `rota schedule` alone.

@@ -75,9 +75,15 @@ struct RunOptions : Options {
 
   // `tokenize` and `detokenize`.
   std::vector<std::string> texts; // files and folders
-  std::string tokenizer;
-  std::string endToken; // empty: none
+
+  // Texts as tokens: of these verbs, and of all that take data.
+  std::string tokenizer; // empty: the one beside the model, if any
+  std::string endToken;  // empty: as the tokenizer's folder says
   SpecialTokens specialTokens = SpecialTokens::Template;
+  std::string field;         // of .jsonl; empty: by the record
+  bool skipBadLines = false; // of .jsonl
+  std::string chatTemplate;  // empty: as the tokenizer's folder says
+  std::string cacheDir;      // empty: beside the data
 
   // `machine` alone.
   double measureSeconds = 50;

@@ -3,16 +3,15 @@
 // The verbs tokenize and detokenize. Compiled with exceptions, by which the
 // runtime reports; they do not leave this file.
 #include "tools/rota/Terminal.h"
+#include "tools/rota/TokenizeData.h"
 #include "tools/rota/Verbs.h"
 
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/TokenFile.h"
-#include "runtime/device/Cores.h"
 #include "runtime/files/WriteFile.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/text/Text.h"
 #include "runtime/tokenizer/TextStream.h"
-#include "runtime/tokenizer/TokenizeFiles.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,23 +33,10 @@ std::vector<std::string> findFiles(const std::vector<std::string> &paths) {
   return sources.front().files;
 }
 
-std::optional<int32_t> findEndToken(const RunOptions &options,
-                                    const Tokenizer &tokenizer) {
-  if (options.endToken.empty())
-    return std::nullopt;
-  std::optional<int32_t> token = tokenizer.find(options.endToken);
-  if (!token)
-    throw InputError(fmt::format("'end-token': expected a token of '{}', got "
-                                 "'{}'",
-                                 tokenizer.path, options.endToken));
-  return token;
-}
-
 /// A line that replaces itself on a terminal.
-void showProgress(const TokenProgress &progress, int64_t bytes) {
+void showProgress(const TokenProgress &progress, double share) {
   if (isTerminal())
-    fmt::print("\r{:3}%  {} tokens of {} bytes",
-               bytes > 0 ? progress.bytes * 100 / bytes : 100,
+    fmt::print("\r{:3.0f}%  {} tokens of {} bytes", share * 100,
                grouped(progress.tokens), grouped(progress.bytes));
   std::fflush(stdout);
 }
@@ -58,14 +44,9 @@ void showProgress(const TokenProgress &progress, int64_t bytes) {
 void tokenize(const RunOptions &options) {
   auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Tokenizer> tokenizer = openTokenizer(options.tokenizer);
-  TokenizeRequest request{.tokenizer = *tokenizer,
-                          .files = findFiles(options.texts),
-                          .output = options.output,
-                          .threads = static_cast<int>(options.threads),
-                          .endToken = findEndToken(options, *tokenizer)};
-  if (request.threads == 0)
-    request.threads = availableCores();
-  request.useTemplate = options.specialTokens == SpecialTokens::Template;
+  TokenizeRequest request = textRequest(options, *tokenizer);
+  request.files = findFiles(options.texts);
+  request.output = options.output;
   if (!options.json)
     request.report = showProgress;
   checkWritable(request.output);
@@ -73,25 +54,22 @@ void tokenize(const RunOptions &options) {
   double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
-  const char *type = summary.bytesOfToken == 2 ? "uint16" : "uint32";
   if (options.json)
     return fmt::print("{}\n", jsonText(nlohmann::ordered_json{
                                   {"output", request.output},
                                   {"tokens", summary.end.tokens},
                                   {"bytes", summary.end.bytes},
-                                  {"type", type},
+                                  {"type", typeOf(summary)},
                                   {"vocabulary", tokenizer->vocabulary},
+                                  {"bad_lines", summary.end.badLines},
                                   {"resumed_bytes", summary.begin.bytes},
                                   {"seconds", seconds}}));
   if (isTerminal())
     fmt::print("\n");
   if (summary.begin.bytes > 0)
     fmt::print("resumed after {} bytes\n", grouped(summary.begin.bytes));
-  fmt::print("wrote {}: {} as {} out of {} bytes of text, vocabulary {}, in "
-             "{:.1f} s\n",
-             request.output, counted(summary.end.tokens, "token"), type,
-             grouped(summary.end.bytes), grouped(tokenizer->vocabulary),
-             seconds);
+  fmt::print("wrote {}: {}, vocabulary {}, in {:.1f} s\n", request.output,
+             describe(summary), grouped(tokenizer->vocabulary), seconds);
 }
 
 /// Refuses tokens that another tokenizer made.

@@ -150,7 +150,7 @@ TEST(TokenizeFiles, GoesOnInTheMiddleOfAFile) {
                           .files = {folder.write("a", text)},
                           .output = folder.path("t")};
   struct Interruption {};
-  request.report = [](const TokenProgress &progress, int64_t) {
+  request.report = [](const TokenProgress &progress, double) {
     if (progress.offset > 300000)
       throw Interruption();
   };

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files beside a tokenizer say of it: tokenizer_config.json,
+// chat_template.jinja, generation_config.json and config.json of a hub folder.
+#ifndef ROTA_RUNTIME_TOKENIZER_TOKENIZERSETTINGS_H
+#define ROTA_RUNTIME_TOKENIZER_TOKENIZERSETTINGS_H
+
+#include "runtime/documents/Records.h"
+#include "runtime/tokenizer/Tokenizer.h"
+
+namespace rota {
+
+struct TokenizerSettings {
+  std::string beginText, endText; // bos_token, eos_token; empty: not said
+  std::optional<int32_t> endToken;
+  std::string endSource;    // the file that says `endToken`
+  std::string chatTemplate; // a program of Jinja; empty: none
+  std::string chatSource;   // the file that has it
+};
+
+/// The settings in the folder of the tokenizer's file. Files that are not there
+/// say nothing. Throws InputError for one that is wrong, or that names an end
+/// token which the tokenizer does not have.
+TokenizerSettings readSettings(const Tokenizer &tokenizer);
+
+/// How a chat template is found: by its name, or, where that is empty, by the
+/// text of the settings' template. Sets `chat` or `chatMissing`. Throws
+/// InputError for an unknown name.
+void chooseChatTemplate(const std::string &name,
+                        const TokenizerSettings &settings,
+                        RecordOptions &records);
+
+/// The vocabulary that a model's config.json says; 0: it says none, or the file
+/// is not there.
+int64_t readVocabulary(const std::string &path);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TOKENIZER_TOKENIZERSETTINGS_H
