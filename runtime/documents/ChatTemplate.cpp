@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <span>
 #include <utility>
@@ -252,20 +253,29 @@ void renderMistral2(ChatWriter &out, Messages messages) {
 }
 
 /// The system's words stand in the last message, if that is the user's.
-void renderMistralNemo(ChatWriter &out, Messages messages) {
+void renderMistralSystem(ChatWriter &out, Messages messages, bool hasSpaces) {
   std::optional<std::string_view> system = takeSystem(messages);
   requireTurns(messages);
   out.write(out.begin);
   for (const ChatMessage &message : messages) {
     if (message.role == ChatRole::Assistant) {
-      out.count(message.content, out.end);
+      if (hasSpaces)
+        out.count(" ", strip(message.content), out.end);
+      else
+        out.count(message.content, out.end);
       continue;
     }
-    out.write("[INST]");
+    out.write(hasSpaces ? "[INST] " : "[INST]");
     if (system && &message == &messages.back())
       out.write(*system, "\n\n");
     out.write(message.content, "[/INST]");
   }
+}
+void renderMistral3(ChatWriter &out, Messages messages) {
+  renderMistralSystem(out, messages, true);
+}
+void renderMistralNemo(ChatWriter &out, Messages messages) {
+  renderMistralSystem(out, messages, false);
 }
 
 void renderGemma(ChatWriter &out, Messages messages, std::string_view first) {
@@ -366,102 +376,108 @@ void renderGptOss(ChatWriter &out, Messages messages) {
 
 struct ChatTemplate {
   const char *name;
-  std::vector<std::string_view> marks;  // words of the program, all of them
-  std::vector<std::string_view> absent; // words of programs that differ
+  std::array<std::string_view, 3> marks;  // words of the program, all of them
+  std::array<std::string_view, 8> absent; // words of programs that differ
   void (*render)(ChatWriter &, Messages);
   bool needsEnd = false;
 };
 
 /// The first row whose marks a program has is its template. ADD: a row here,
 /// and a case in test/runtime/documents/ChatTemplateTest.cpp.
-static const std::vector<ChatTemplate> &table() {
-  static const std::vector<ChatTemplate> rows = {
-      {"chatml",
-       {"'<|im_start|>' + message", "<|im_end|>"},
-       {"think>", "You are ", "trim", "strip", "bos_token", "eos_token",
-        "im_sep"},
-       renderChatMl},
-      {"qwen2",
-       {"'<|im_start|>' + message", "You are a helpful assistant.<|im_end|>"},
-       {"Qwen", "think>", "trim", "strip", "bos_token"},
-       renderQwen2},
-      {"qwen2.5",
-       {"'<|im_start|>' + message",
-        "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."},
-       {"think>", "trim", "strip", "bos_token"},
-       renderQwen25},
-      {"qwen3",
-       {"'<|im_start|>' + message", "last_query_index", "reasoning_content"},
-       {"render_content", "preserve_thinking", "trim", "bos_token"},
-       renderQwen3},
-      {"llama2",
-       {"[INST] ", "<<SYS>>", "content.strip()", "eos_token"},
-       {},
-       renderLlama2,
-       true},
-      {"llama3",
-       {"'<|start_header_id|>' + message['role']", "| trim + '<|eot_id|>'",
-        "bos_token + content"},
-       {"Cutting Knowledge Date", "alternate", "recipient"},
-       renderLlama3},
-      {"llama3.1",
-       {"<|start_header_id|>", "Cutting Knowledge Date: December 2023",
-        "26 Jul 2024"},
-       {},
-       renderLlama31},
-      {"mistral-v0.1",
-       {"'[INST] ' + message['content'] + ' [/INST]'",
-        "message['content'] + eos_token + ' '"},
-       {"system"},
-       renderMistral1,
-       true},
-      {"mistral-v0.2",
-       {"'[INST] ' + message['content'] + ' [/INST]'",
-        "message['content'] + eos_token"},
-       {"system", "eos_token + ' '"},
-       renderMistral2,
-       true},
-      {"mistral-nemo",
-       {"\"[INST]\" + message[\"content\"] + \"[/INST]\"",
-        "message[\"content\"] + eos_token"},
-       {},
-       renderMistralNemo,
-       true},
-      {"gemma2",
-       {"<start_of_turn>", "System role not supported"},
-       {},
-       renderGemma2},
-      {"gemma3", {"<start_of_turn>", "first_user_prefix"}, {}, renderGemma3},
-      {"deepseek-v3",
-       {"<｜Assistant｜>", "<｜end▁of▁sentence｜>",
-        "ns.system_prompt + '\\n\\n' + message['content']"},
-       {"think>"},
-       renderDeepSeekV3},
-      {"deepseek-r1",
-       {"<｜Assistant｜>", "content.split('</think>')[-1]",
-        "ns.system_prompt + '\\n\\n' + message['content']"},
-       {"is_last_user"},
-       renderDeepSeekR1},
-      {"gpt-oss",
-       {"<|channel|>final<|message|>", "<|return|>"},
-       {},
-       renderGptOss},
-  };
-  return rows;
-}
+static constexpr ChatTemplate kTable[] = {
+    {"chatml",
+     {"'<|im_start|>' + message", "<|im_end|>"},
+     {"think>", "You are ", "trim", "strip", "bos_token", "eos_token",
+      "im_sep"},
+     renderChatMl},
+    {"qwen2",
+     {"'<|im_start|>' + message", "You are a helpful assistant.<|im_end|>"},
+     {"Qwen", "think>", "trim", "strip", "bos_token"},
+     renderQwen2},
+    {"qwen2.5",
+     {"'<|im_start|>' + message",
+      "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."},
+     {"think>", "trim", "strip", "bos_token"},
+     renderQwen25},
+    {"qwen3",
+     {"'<|im_start|>' + message", "last_query_index", "reasoning_content"},
+     {"render_content", "preserve_thinking", "trim", "bos_token"},
+     renderQwen3},
+    {"llama2",
+     {"[INST] ", "<<SYS>>", "content.strip()"},
+     {},
+     renderLlama2,
+     true},
+    {"llama3",
+     {"'<|start_header_id|>' + message['role']", "| trim + '<|eot_id|>'",
+      "bos_token + content"},
+     {"Cutting Knowledge Date", "alternate", "recipient"},
+     renderLlama3},
+    {"llama3.1",
+     {"<|start_header_id|>", "Cutting Knowledge Date: December 2023",
+      "26 Jul 2024"},
+     {},
+     renderLlama31},
+    {"mistral-v0.1",
+     {"'[INST] ' + message['content'] + ' [/INST]'",
+      "message['content'] + eos_token + ' '"},
+     {"system"},
+     renderMistral1,
+     true},
+    {"mistral-v0.2",
+     {"'[INST] ' + message['content'] + ' [/INST]'",
+      "message['content'] + eos_token"},
+     {"system", "eos_token + ' '"},
+     renderMistral2,
+     true},
+    {"mistral-v0.3",
+     {"\"[INST] \" + message[\"content\"] + \"[/INST]\"",
+      "\" \" + message[\"content\"]|trim + eos_token",
+      "loop.last and system_message is defined"},
+     {},
+     renderMistral3,
+     true},
+    {"mistral-nemo",
+     {"\"[INST]\" + message[\"content\"] + \"[/INST]\"",
+      "message[\"content\"] + eos_token"},
+     {},
+     renderMistralNemo,
+     true},
+    {"gemma2",
+     {"<start_of_turn>", "System role not supported"},
+     {},
+     renderGemma2},
+    {"gemma3", {"<start_of_turn>", "first_user_prefix"}, {}, renderGemma3},
+    {"deepseek-v3",
+     {"<｜Assistant｜>", "<｜end▁of▁sentence｜>",
+      "ns.system_prompt + '\\n\\n' + message['content']"},
+     {"think>"},
+     renderDeepSeekV3},
+    {"deepseek-r1",
+     {"<｜Assistant｜>", "content.split('</think>')[-1]",
+      "ns.system_prompt + '\\n\\n' + message['content']"},
+     {"is_last_user"},
+     renderDeepSeekR1},
+    {"gpt-oss",
+     {"<|channel|>final<|message|>", "<|return|>"},
+     {},
+     renderGptOss},
+};
 
 const ChatTemplate *findChatTemplate(std::string_view name) {
-  auto row = std::ranges::find(table(), name, &ChatTemplate::name);
-  return row == table().end() ? nullptr : &*row;
+  auto row = std::ranges::find(kTable, name, &ChatTemplate::name);
+  return row == std::end(kTable) ? nullptr : row;
 }
 
 const ChatTemplate *recognizeChatTemplate(std::string_view program) {
   auto has = [&](std::string_view word) {
     return program.find(word) != program.npos;
   };
-  for (const ChatTemplate &row : table())
+  for (const ChatTemplate &row : kTable)
     if (std::ranges::all_of(row.marks, has) &&
-        std::ranges::none_of(row.absent, has))
+        std::ranges::none_of(row.absent, [&](std::string_view word) {
+          return !word.empty() && has(word);
+        }))
       return &row;
   return nullptr;
 }
@@ -470,7 +486,7 @@ const char *nameOf(const ChatTemplate &family) { return family.name; }
 
 std::string chatTemplateNames() {
   std::string names;
-  for (const ChatTemplate &row : table())
+  for (const ChatTemplate &row : kTable)
     names += (names.empty() ? "" : ", ") + std::string(row.name);
   return names;
 }

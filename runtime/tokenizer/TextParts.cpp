@@ -11,7 +11,7 @@ static constexpr size_t kPart = 256 << 10;    // bytes of a part, about
 static constexpr size_t kMostPart = 16 << 20; // without a place to cut
 static constexpr size_t kRead = 512 << 10;    // bytes of a read
 /// Bytes of a document whose tokens do not all count: it is encoded as a whole.
-static constexpr size_t kMostCounted = 8 << 20;
+static constexpr size_t kMostCounted = 2 << 20;
 
 PartReader::PartReader(const Tokenizer &tokenizer,
                        const std::vector<std::string> &files,

@@ -2,7 +2,6 @@
 //
 // The verbs tokenize and detokenize. Compiled with exceptions, by which the
 // runtime reports; they do not leave this file.
-#include "tools/rota/Terminal.h"
 #include "tools/rota/TokenizeData.h"
 #include "tools/rota/Verbs.h"
 
@@ -33,14 +32,6 @@ std::vector<std::string> findFiles(const std::vector<std::string> &paths) {
   return sources.front().files;
 }
 
-/// A line that replaces itself on a terminal.
-void showProgress(const TokenProgress &progress, double share) {
-  if (isTerminal())
-    fmt::print("\r{:3.0f}%  {} tokens of {} bytes", share * 100,
-               grouped(progress.tokens), grouped(progress.bytes));
-  std::fflush(stdout);
-}
-
 void tokenize(const RunOptions &options) {
   auto begin = std::chrono::steady_clock::now();
   std::unique_ptr<Tokenizer> tokenizer = openTokenizer(options.tokenizer);
@@ -64,8 +55,7 @@ void tokenize(const RunOptions &options) {
                                   {"bad_lines", summary.end.badLines},
                                   {"resumed_bytes", summary.begin.bytes},
                                   {"seconds", seconds}}));
-  if (isTerminal())
-    fmt::print("\n");
+  endProgress();
   if (summary.begin.bytes > 0)
     fmt::print("resumed after {} bytes\n", grouped(summary.begin.bytes));
   fmt::print("wrote {}: {}, vocabulary {}, in {:.1f} s\n", request.output,

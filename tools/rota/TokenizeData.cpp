@@ -6,12 +6,13 @@
 
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/TextNames.h"
-#include "runtime/data/TokenFormat.h"
+#include "runtime/data/TokenFile.h"
 #include "runtime/device/Cores.h"
 #include "runtime/text/Text.h"
 #include "runtime/tokenizer/TokenCache.h"
 #include "runtime/tokenizer/TokenizerSettings.h"
 #include "runtime/train/rank/Launch.h"
+#include "tools/rota/Terminal.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -64,6 +65,31 @@ std::string describe(const TokenizeSummary &summary) {
   if (summary.end.badLines > 0)
     text +=
         fmt::format(", without {}", counted(summary.end.badLines, "bad line"));
+  return text;
+}
+
+void showProgress(const TokenProgress &progress, double share) {
+  if (isTerminal())
+    fmt::print("\r{:3.0f}%  {} tokens of {} bytes", share * 100,
+               grouped(progress.tokens), grouped(progress.bytes));
+  std::fflush(stdout);
+}
+
+void endProgress() {
+  if (isTerminal())
+    fmt::print("\n");
+}
+
+/// The tokenizer, end token and chat template of a request, for people.
+static std::string describe(const TokenizeRequest &request) {
+  std::string text = request.tokenizer.path;
+  text += request.endToken
+              ? fmt::format(", end token '{}'",
+                            request.tokenizer.decode({&*request.endToken, 1},
+                                                     /*skipSpecial=*/false))
+              : ", no end token";
+  if (const std::optional<ChatForm> &chat = request.read.records.chat)
+    text += fmt::format(", chat template {}", nameOf(*chat->family));
   return text;
 }
 
@@ -136,10 +162,7 @@ private:
                                       : openTokenizer(tokenizerPath);
     if (isFirst && !options.json)
       fmt::print(stderr, "note: 'tokenizer': {}\n",
-                 !options.tokenizer.empty() ? tokenizer->path
-                 : tokenizerPath.empty()
-                     ? "none: the model's tokens are bytes"
-                     : tokenizer->path + ", beside the model");
+                 describe(textRequest(options, *tokenizer)));
     return *tokenizer;
   }
 
@@ -147,13 +170,22 @@ private:
   int64_t vocabulary() const { return readVocabulary(config.string()); }
 
   std::string makeTokens(const DataItem &item) {
+    for (const std::string &file : item.files)
+      if (std::string mask = file + kMaskEnding; isThere(mask))
+        throw InputError(fmt::format(
+            "'{}': expected no mask beside '{}', whose bytes are no tokens",
+            mask, file));
     TokenizeRequest request = textRequest(options, tokenizerOf(item));
     request.files = item.files;
     request.bound = vocabulary();
+    if (!options.json)
+      request.report = showProgress;
     CachedTokens tokens = cacheTokens(
         request,
         options.cacheDir.empty() ? cacheFolderOf(item.path) : options.cacheDir,
         item.path);
+    if (tokens.made && !options.json)
+      endProgress();
     if (!options.json && (tokens.made || isFirst))
       fmt::print(stderr, "note: {}: {} '{}'\n", item.path,
                  tokens.made ? describe(*tokens.made) + ", kept in"

@@ -20,6 +20,11 @@ const char *typeOf(const TokenizeSummary &summary);
 /// left out, if any.
 std::string describe(const TokenizeSummary &summary);
 
+/// Prints a line that replaces itself, on a terminal.
+void showProgress(const TokenProgress &progress, double share);
+/// Ends that line.
+void endProgress();
+
 /// Makes tokens of the texts among a run's data, or finds them where an earlier
 /// run kept them, and puts their files in the place of the texts: trainers read
 /// tokens alone. Prints an error.

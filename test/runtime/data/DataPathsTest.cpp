@@ -52,6 +52,19 @@ TEST(DataPaths, WeightsAreSharesInLowestTerms) {
   EXPECT_EQ(findSources({"x:1y", "x:"})[0].files, (Texts{"x:1y", "x:"}));
 }
 
+TEST(DataPaths, ItemsKeepTheirPathsAndWeights) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("d"));
+  std::string d = folder.path("d"), a = folder.write("d/a", "x");
+  std::vector<DataItem> items = findItems({d + ":0.70", "synthetic", a});
+  ASSERT_EQ(items.size(), 3u);
+  EXPECT_EQ(items[0].path, d);
+  EXPECT_EQ(items[0].weight, "0.70");
+  EXPECT_EQ(items[0].files, Texts{a});
+  EXPECT_EQ(items[1].files, Texts());
+  EXPECT_EQ(items[2].weight, "");
+}
+
 TEST(DataPaths, RefusesWeightsThatDoNotFit) {
   TemporaryFolder folder;
   std::string a = folder.write("a", "x"), b = folder.write("b", "x");

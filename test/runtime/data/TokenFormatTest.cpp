@@ -207,3 +207,22 @@ TEST(TokenFormat, RefusesBrokenMegatronPairs) {
             "'" + path + "': expected 16 bytes, as '" + folder.path("m.idx") +
                 "' says, got 10");
 }
+
+// Bytes of documents and of compressed texts are no tokens, unless the user
+// says their type.
+TEST(TokenFormat, RefusesTextsByTheirNames) {
+  TemporaryFolder folder;
+  for (const char *name : {"a.jsonl", "a.gz", "a.txt.zst", "a.jsonl.gz"}) {
+    std::string path = folder.write(name, "text");
+    EXPECT_EQ(errorOf(path),
+              "'" + path +
+                  "': expected tokens, got documents or compressed text by its "
+                  "name: `rota train` and `rota eval` read it, and `rota "
+                  "tokenize` makes tokens of it for other programs");
+    EXPECT_EQ(layoutOf(path, TokenType::Bytes).tokens, 4);
+    EXPECT_FALSE(saysForm(DataFile(path, true)));
+  }
+  std::string path = folder.write("b.gz", llmc(20240520, 1, 1) + "ab");
+  EXPECT_EQ(layoutOf(path).tokens, 1);
+  EXPECT_TRUE(saysForm(DataFile(path, true)));
+}

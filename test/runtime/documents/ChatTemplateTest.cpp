@@ -95,6 +95,11 @@ const std::vector<Case> kCases = {
      "<s>[INST]  Hi\n [/INST]<think>\nA greeting.\n</think>\n\nHello</s>[INST] "
      "Bye [/INST] Farewell </s>",
      {"<think>\nA greeting.\n</think>\n\nHello</s>", " Farewell </s>"}},
+    {"mistral-v0.3",
+     true,
+     "<s>[INST]  Hi\n[/INST] <think>\nA greeting.\n</think>\n\nHello</s>[INST] "
+     "Bye[/INST] Farewell</s>",
+     {" <think>\nA greeting.\n</think>\n\nHello</s>", " Farewell</s>"}},
     {"mistral-nemo",
      true,
      "<s>[INST] Hi\n[/INST]<think>\nA "
@@ -223,7 +228,7 @@ TEST(ChatTemplate, IsKnownByWordsOfItsProgram) {
 
 TEST(ChatTemplate, RefusesRolesThatDoNotTakeTurns) {
   for (const char *name : {"llama2", "mistral-v0.1", "mistral-v0.2",
-                           "mistral-nemo", "gemma2", "gemma3"})
+                           "mistral-v0.3", "mistral-nemo", "gemma2", "gemma3"})
     EXPECT_EQ(messageOf<InputError>([&] {
                 render({findChatTemplate(name), "", "</s>"},
                        {{ChatRole::User, "a"}, {ChatRole::User, "b"}});
