@@ -50,7 +50,7 @@ void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
   auto param = ParamOp::create(*this, getStringAttr(prefix + name),
                                TypeAttr::get(tensor(shape, getF32Type())),
                                getStrArrayAttr(axes), init, joined,
-                               /*placement=*/nullptr);
+                               /*placement=*/nullptr, /*frozen=*/UnitAttr());
   for (StringRef axis : axes)
     if (StringRef key = axisKeys.lookup(axis); !key.empty())
       param->setLoc(NameLoc::get(getStringAttr(key), getLoc()));
@@ -70,15 +70,13 @@ void ModelBuilder::joinedParams(StringRef tensor, int64_t dimension,
 }
 
 void ModelBuilder::beginLayers(StringRef stackName, ArrayRef<StringRef> kinds) {
-  size_t period = 1;
-  while (kinds.drop_front(period) != kinds.drop_back(period))
-    ++period;
-  SmallVector<Attribute> pattern;
-  for (StringRef kind : kinds.take_front(period))
-    pattern.push_back(FlatSymbolRefAttr::get(getContext(), kind));
+  auto symbols = llvm::map_to_vector(kinds, [&](StringRef kind) -> Attribute {
+    return FlatSymbolRefAttr::get(getContext(), kind);
+  });
   auto stack =
       StackOp::create(*this, getStringAttr(stackName),
-                      getI64IntegerAttr(kinds.size()), getArrayAttr(pattern));
+                      getI64IntegerAttr(kinds.size()), getArrayAttr({}));
+  setKinds(stack, symbols);
   stackBody = createBlock(&stack.getBody());
 }
 

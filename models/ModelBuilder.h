@@ -4,7 +4,7 @@
 #ifndef ROTA_MODELS_MODELBUILDER_H
 #define ROTA_MODELS_MODELBUILDER_H
 
-#include "ir/rota/model/Roles.h"
+#include "ir/rota/model/Model.h"
 #include "models/Config.h"
 #include "models/Models.h"
 

@@ -80,6 +80,8 @@ private:
   /// Gradients are scattered over what storage adds; the rest is left for the
   /// optimizer's step.
   LogicalResult takeUnreduced(const DivisionStep &storage) {
+    if (p.isFrozen)
+      return success();
     for (int axis : storage.axes) {
       if (!isUnreduced(axis))
         return param.emitOpError("expected the gradient of '")
@@ -109,6 +111,8 @@ private:
   void addWindow(const DivisionStep &storage) {
     p.unshard = collectives.add(make(Collective::Kind::AllGather, p.compute,
                                      storage, p.computeDivision, "gathers"));
+    if (p.isFrozen)
+      return;
     Collective reduce =
         make(Collective::Kind::ReduceScatter, p.gradient, storage,
              p.computeDivision, "reduces the gradient of");
@@ -131,7 +135,8 @@ private:
     return step;
   }
 
-  void addOptimizer(const DivisionStep &optimizer) {
+  /// Reductions of the gradient from storage to optimizer division.
+  void addReductions(const DivisionStep &optimizer) {
     using Kind = Collective::Kind;
     DivisionStep scatter = scattered(optimizer);
     for (int axis : scatter.axes)
@@ -155,9 +160,15 @@ private:
       p.reduce.push_back(
           collectives.add(make(Kind::Slice, p.gradient, optimizer,
                                p.storageDivision, "cuts the gradient of")));
-    p.refresh =
-        collectives.add(make(Kind::AllGather, p.compute, optimizer,
-                             p.storageDivision, "gathers the update of"));
+  }
+
+  void addOptimizer(const DivisionStep &optimizer) {
+    if (!p.isFrozen)
+      addReductions(optimizer);
+    if (!optimizer.axes.empty())
+      p.refresh = collectives.add(make(Collective::Kind::AllGather, p.compute,
+                                       optimizer, p.storageDivision,
+                                       "gathers the update of"));
   }
 
   ParamOp param;

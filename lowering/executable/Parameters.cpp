@@ -83,6 +83,7 @@ private:
                   joined.getBegin(), joined.getSize()};
     p.layers = std::move(layers);
     p.init = initializerOf(param);
+    p.isFrozen = param.getFrozen();
     p.compute = *compute;
     p.gradient = elementTypeOf(gradientType(param));
     if (failed(setDivisions(param, windows, collectives, p)))
@@ -104,7 +105,8 @@ private:
       int64_t count =
           partElements(p.shape, p.computeDivision, layout.program.mesh);
       int64_t value = values.add(byteSize(p.compute) * count);
-      int64_t gradient = gradients.add(byteSize(p.gradient) * count);
+      int64_t gradient =
+          p.isFrozen ? -1 : gradients.add(byteSize(p.gradient) * count);
       block.entries.push_back({number, value, gradient});
       offsets[param] = {value, gradient};
     }

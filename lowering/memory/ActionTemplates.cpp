@@ -110,7 +110,7 @@ Call ActionTemplates::makeCall(int task, const ParameterBlock &block,
   call.task = task;
   if (key.values >= 0 && !block.entries.empty())
     call.frame[Parameters] = windows.offsets(key.values)[index];
-  if (adds && !block.entries.empty())
+  if (adds && block.gradientBytes > 0)
     call.frame[Gradients] = windows.offsets(key.gradients)[index];
   call.frame[Constants] = plan.offsets.constants;
   call.frame[Scratch] =
@@ -333,11 +333,14 @@ void ActionTemplates::addReduceGrad() {
   for (size_t k = 0; k < blocks.size(); ++k) {
     int64_t window = windows.offsets(key.gradients)[k];
     const auto &entries = blocks[k].block->entries;
-    for (size_t i = 0; window >= 0 && i < entries.size(); ++i)
+    for (size_t i = 0; window >= 0 && i < entries.size(); ++i) {
+      if (plan.program.parameters[entries[i].parameter].isFrozen)
+        continue;
       made.transfers.push_back(
           {plan.program.parameters[entries[i].parameter].reduceGrad,
            window + entries[i].gradient, blocks[k].offsets->accumulators[i],
            0});
+    }
   }
 }
 

@@ -41,7 +41,7 @@ struct ParameterBlock {
   struct Entry {
     int parameter = 0;    // in Program::parameters
     int64_t value = 0;    // offset in the block of values
-    int64_t gradient = 0; // offset in the block of gradients
+    int64_t gradient = 0; // offset in the block of gradients; -1: frozen
   };
   std::vector<Entry> entries;
   int64_t bytes = 0, gradientBytes = 0;

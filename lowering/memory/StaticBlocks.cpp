@@ -89,10 +89,12 @@ public:
   void placeGradients() {
     for (PlacedBlock &h : held) {
       const auto &entries = h.block->entries;
-      if (!windows)
+      if (!windows && h.block->gradientBytes > 0)
         h.offsets->gradients = arena.add(h.block->gradientBytes);
       for (size_t i = 0; i < entries.size(); ++i) {
         const Parameter &p = parameter(entries[i]);
+        if (p.isFrozen)
+          continue;
         h.offsets->accumulators[i] =
             windows ? arena.add(byteSize(p.gradient) *
                                 partElements(p.shape, p.storageDivision,
@@ -103,6 +105,8 @@ public:
     forEachUpdate([&](Update &update, const BlockOffsets &offsets,
                       size_t entry) {
       const Parameter &p = program.parameters[update.parameter];
+      if (p.isFrozen)
+        return;
       bool isInPlace = p.refresh < 0 || hasPartsInPlace(p, program.mesh);
       update.gradient =
           isInPlace ? offsets.accumulators[entry]
@@ -413,7 +417,8 @@ public:
     for (size_t i = 0; i < block.entries.size(); ++i) {
       auto [owner, index] = owners.at({block.entries[i].parameter, layer});
       Update &update = program.stages[owner].updates[index];
-      update.gradients.push_back({number, offsets.accumulators[i]});
+      if (!program.parameters[update.parameter].isFrozen)
+        update.gradients.push_back({number, offsets.accumulators[i]});
       if (number != owner)
         update.copies.push_back({number, offsets.stored[i]});
     }

@@ -123,8 +123,8 @@ private:
     if (update.updated != update.master && update.updated != update.stored)
       add(update.updated, byteSize(p.compute) * optimizer,
           "the update of " + name);
-    if (update.gradients.empty() ||
-        update.gradients[0].offset != update.gradient)
+    if (!p.isFrozen && (update.gradients.empty() ||
+                        update.gradients[0].offset != update.gradient))
       add(update.gradient, byteSize(p.gradient) * optimizer,
           "the summed gradient of " + name, "gradients");
     add(update.states, p.stateBytes, "the states of " + name, "optimizer");

@@ -115,7 +115,8 @@ std::string WeightVerifier::reduceOne(int chunk, const Transfer &t) {
   int64_t target = state.stage.resolve(state.current, t.destination);
   for (const NamedBlock &b : state.blocksOf(chunk))
     for (const ParameterBlock::Entry &entry : b.block->entries)
-      if (t.collective == parameter(entry).reduceGrad && t.bytes == 0 &&
+      if (!parameter(entry).isFrozen &&
+          t.collective == parameter(entry).reduceGrad && t.bytes == 0 &&
           target == accumulatorOf(entry.parameter, b.layer)) {
         addGradient(entry, b);
         exchangedOf(entry, b.layer).reductions.push_back(state.current);
@@ -211,7 +212,7 @@ void WeightVerifier::use(const NamedBlock &block, int64_t values,
   const std::vector<ParameterBlock::Entry> &entries = block.block->entries;
   if (entries.empty())
     expectAt(-1, values, {ValueKind::Weights, -1, block.layer});
-  if (entries.empty() || !adds)
+  if (block.block->gradientBytes == 0 || !adds)
     expectAt(-1, gradients, {ValueKind::Gradient, -1, block.layer});
   for (const ParameterBlock::Entry &entry : entries) {
     int64_t value = values + entry.value, gradient = gradients + entry.gradient;
@@ -222,7 +223,7 @@ void WeightVerifier::use(const NamedBlock &block, int64_t values,
       readWeights(entry, block);
       expectAt(keptOf(entry.parameter, block.layer).stored, value, name);
     }
-    if (!adds)
+    if (!adds || parameter(entry).isFrozen)
       continue;
     addGradient(entry, block);
     name = gradientName(entry.parameter, block.layer);
@@ -234,7 +235,7 @@ void WeightVerifier::use(const NamedBlock &block, int64_t values,
     else
       expectAt(accumulatorOf(entry.parameter, block.layer), gradient, name);
   }
-  if (!adds || again)
+  if (!adds || again || block.block->gradientBytes == 0)
     return;
   auto found =
       std::find_if(cleared.begin(), cleared.end(), [&](const Clear &c) {

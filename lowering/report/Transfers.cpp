@@ -254,7 +254,7 @@ private:
           addMessage(
               send(parameter.name, "a gradient, to the stage that updates it"),
               byteSize(parameter.gradient) * stored);
-      for (size_t i = 0; i < update.copies.size(); ++i)
+      for (size_t i = 0; !parameter.isFrozen && i < update.copies.size(); ++i)
         addMessage(
             send(parameter.name, "a weight, to another stage that uses it"),
             byteSize(parameter.compute) * stored);

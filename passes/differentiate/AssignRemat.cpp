@@ -145,14 +145,6 @@ FlatSymbolRefAttr AssignRemat::variantOf(StackOp stack, FlatSymbolRefAttr kind,
   return symbol;
 }
 
-/// The shortest pattern that gives each layer its kind.
-static ArrayRef<Attribute> shortestPattern(ArrayRef<Attribute> kinds) {
-  size_t period = 1;
-  while (kinds.drop_front(period) != kinds.drop_back(period))
-    ++period;
-  return kinds.take_front(period);
-}
-
 void AssignRemat::assign(pipe::ProgramOp program) {
   variants.clear();
   StackOp stack = program.getStackOp();
@@ -171,6 +163,5 @@ void AssignRemat::assign(pipe::ProgramOp program) {
                              kinds, chunk.getLayers(), chunk.getHasLoss()));
   }
   table.setChunksAttr(ArrayAttr::get(&getContext(), chunks));
-  stack.setPatternAttr(
-      ArrayAttr::get(&getContext(), shortestPattern(kindsOfLayers)));
+  setKinds(stack, kindsOfLayers);
 }

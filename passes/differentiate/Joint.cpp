@@ -5,6 +5,7 @@
 #include "passes/differentiate/Joint.h"
 
 #include "ir/rota/Rules.h"
+#include "ir/rota/model/Model.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -32,7 +33,7 @@ private:
 
   Joint &joint;
   OpBuilder builder;
-  /// Values that depend on the input or on a parameter.
+  /// Values that depend on the input or on a parameter that is not frozen.
   DenseSet<Value> active;
   DenseMap<Value, Value> cotangents;
   /// Per parameter the sum over its reads, and the location of the last.
@@ -47,9 +48,11 @@ void ReverseWalk::findActiveValues() {
   for (Operation &op : joint.body().without_terminator()) {
     if (!joint.forwardOps.contains(&op))
       continue;
-    if (!isa<ReadOp>(op) && llvm::none_of(op.getOperands(), [&](Value operand) {
-          return active.contains(operand);
-        }))
+    auto read = dyn_cast<ReadOp>(op);
+    if (read ? joint.frozen.contains(read.getParamAttr().getAttr())
+             : llvm::none_of(op.getOperands(), [&](Value operand) {
+                 return active.contains(operand);
+               }))
       continue;
     for (Value result : op.getResults())
       if (isFloat(result))
@@ -71,6 +74,8 @@ void ReverseWalk::add(Value value, Value contribution) {
 /// A parameter that is used where nothing depends on it smoothly, as the bias
 /// of a choice, has the gradient 0.
 void ReverseWalk::addGradient(ReadOp read) {
+  if (joint.frozen.contains(read.getParamAttr().getAttr()))
+    return;
   Value contribution = cotangents.lookup(read.getResult());
   if (!contribution && read->use_empty())
     return;
@@ -177,6 +182,9 @@ FailureOr<Joint> Joint::build(func::FuncOp forward) {
     joint.originals[copy] = original;
   for (Operation &op : joint.body())
     joint.forwardOps.insert(&op);
+  for (ParamOp param : Model::usedParams(forward))
+    if (param.getFrozen())
+      joint.frozen.insert(param.getSymNameAttr());
   FunctionRoles roles(forward);
   joint.values.assign(roles.arguments(), joint.body().getArguments());
   joint.values.assign(roles.results(),

@@ -24,6 +24,7 @@ struct Joint {
   /// Terms of the loss, each with its cotangent: the term's coefficient.
   SmallVector<std::pair<Value, Value>> terms;
   SmallVector<AccumulateOp> accumulates;
+  DenseSet<StringAttr> frozen; // names of parameters without a gradient
   /// From a value of the copy to that of the forward function.
   DenseMap<Value, Value> originals;
 

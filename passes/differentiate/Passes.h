@@ -21,6 +21,10 @@ struct DifferentiatePipelineOptions : DifferentiateOptions,
 void buildDifferentiatePipeline(OpPassManager &manager,
                                 const DifferentiatePipelineOptions &options);
 
+/// `freeze-parameters` on a model as built.
+void buildFreezePipeline(OpPassManager &manager,
+                         const FreezeParametersOptions &options);
+
 /// Makes the passes of this folder and `differentiate-pipeline` known to tools.
 void registerDifferentiatePasses();
 

@@ -9,6 +9,72 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FreezeParameters : Pass<"freeze-parameters", "::mlir::ModuleOp"> {
+  let summary = "mark parameters that keep their values";
+  let description = [{
+    `rota.param` gets `frozen` where a pattern is a part of its name in
+    checkpoints, with the number of the layer or with `{layer}` in its place. A
+    number at the begin or end of a pattern is a whole one: `layers.1` means layer
+    1 and not 10. Where patterns pick a parameter of some layers of a kind alone,
+    the kind becomes two or more, `@kind` and `@kind_layerN`, where N is the first
+    layer of the new kind; the stack's pattern names them. Kinds differ in their
+    name and in what is frozen; parameters keep their names.
+
+    Later phases make no gradient, no states and no update for what is frozen.
+
+    Patterns are separated by commas. A pattern that is in no name is an error
+    with the nearest names; so is a model without a parameter that is left to
+    train. Comes before the layers are scheduled, as the table of chunks names the
+    kinds.
+
+    Before (`freeze=layers.0,table`):
+    ```mlir
+    rota.param @table : tensor<16x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0>
+    rota.stack @layers layers = 4 pattern [@a] {
+      rota.layer @a {
+        rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0>
+        func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+          %g = rota.read @gain : tensor<8xf32>
+          %y = arith.mulf %x, %g : tensor<8xf32>
+          return %y : tensor<8xf32>
+        }
+      }
+    }
+    ```
+    After:
+    ```mlir
+    rota.param @table : tensor<16x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0> frozen
+    rota.stack @layers layers = 4 pattern [@a, @a_layer1, @a_layer1, @a_layer1] {
+      rota.layer @a {
+        rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0> frozen
+        func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+          %g = rota.read @gain : tensor<8xf32>
+          %y = arith.mulf %x, %g : tensor<8xf32>
+          return %y : tensor<8xf32>
+        }
+      }
+      rota.layer @a_layer1 {
+        rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0>
+        func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+          %g = rota.read @gain : tensor<8xf32>
+          %y = arith.mulf %x, %g : tensor<8xf32>
+          return %y : tensor<8xf32>
+        }
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"patterns", "freeze", "std::string", /*default=*/"\"\"",
+           "PATTERN,... of the names of parameters; empty: nothing changes">
+  ];
+  let statistics = [
+    Statistic<"copies", "copies", "Kinds of layer added">,
+    Statistic<"frozen", "frozen", "Parameters marked, over the layer kinds">
+  ];
+}
+
 def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
   let summary = "give stages and chunks remat policies of their own";
   let description = [{
@@ -113,7 +179,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     residual.
 
     A parameter's gradient is accumulated once in a function: the contributions
-    of its reads are summed in f32, the last use's first.
+    of its reads are summed in f32, the last use's first. A frozen parameter has
+    no gradient, and what only its gradient needs is neither saved nor computed.
 
     A layer's `rota.auxiliary_loss` stays in `@forward`; the cotangent of its sum
     is `rota.auxiliary_cotangent`. `@loss_weight`, the part of `@loss` that makes
@@ -186,8 +253,8 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
       the model of which some are split and some are not
     - V2: signatures other than those of ir/rota/model/Roles.h
     - V3: a parameter that a forward part uses and whose gradient its backward
-      does not accumulate exactly once; an accumulation anywhere else, an input
-      half included
+      does not accumulate exactly once, or at all if it is frozen; an accumulation
+      anywhere else, an input half included
     - V4: a `rota.name` in a backward function: residuals are settled there
     - V5: a residual that forward's result and backward's argument do not agree to
       offload, or an offloaded one before one that is not

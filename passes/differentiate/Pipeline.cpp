@@ -28,6 +28,11 @@ void mlir::rota::buildDifferentiatePipeline(
   manager.addPass(createVerifyDifferentiated());
 }
 
+void mlir::rota::buildFreezePipeline(OpPassManager &manager,
+                                     const FreezeParametersOptions &options) {
+  manager.addPass(createFreezeParameters(options));
+}
+
 void mlir::rota::registerDifferentiatePasses() {
   registerRotaDifferentiatePasses();
   ::rota::registerPipeline(

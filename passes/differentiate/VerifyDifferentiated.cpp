@@ -96,8 +96,8 @@ static LogicalResult verifyNoAccumulate(func::FuncOp forbidden) {
   return failure(result.wasInterrupted());
 }
 
-/// V3: `backward` accumulates each parameter that `forward` uses, once, and no
-/// other.
+/// V3: `backward` accumulates each parameter that `forward` uses and that is
+/// not frozen, once, and no other.
 static LogicalResult verifyAccumulates(func::FuncOp forward,
                                        func::FuncOp backward) {
   struct Count {
@@ -105,8 +105,9 @@ static LogicalResult verifyAccumulates(func::FuncOp forward,
   };
   llvm::MapVector<Operation *, Count> counts;
   forward.walk([&](ReadOp read) {
-    if (!read->use_empty())
-      counts[lookupParam(read, read.getParamAttr().getAttr())].expected = 1;
+    ParamOp param = lookupParam(read, read.getParamAttr().getAttr());
+    if (!read->use_empty() && !param.getFrozen())
+      counts[param].expected = 1;
   });
   backward.walk([&](AccumulateOp accumulate) {
     ++counts[lookupParam(accumulate, accumulate.getParamAttr().getAttr())]

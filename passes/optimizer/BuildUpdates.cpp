@@ -321,7 +321,7 @@ void BuildUpdates::runOnOperation() {
       std::pair<UpdateForm, std::pair<FlatSymbolRefAttr, FlatSymbolRefAttr>>>
       known;
   WalkResult result = module.walk([&](ParamOp param) -> WalkResult {
-    if (update.isAttrPresent(param))
+    if (update.isAttrPresent(param) || param.getFrozen())
       return success();
     FailureOr<UpdateForm> form = formOf(param, *found);
     if (failed(form))

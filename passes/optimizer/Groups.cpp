@@ -3,6 +3,7 @@
 // Reads groups of parameters and finds the parameters.
 #include "passes/optimizer/Groups.h"
 #include "ir/rota/model/Model.h"
+#include "ir/rota/model/ParameterNames.h"
 
 #include <cmath>
 
@@ -60,48 +61,20 @@ std::optional<ParameterGroups> ParameterGroups::read(StringRef text,
 
 const ParameterGroup *ParameterGroups::find(StringRef name) const {
   for (const ParameterGroup &group : groups)
-    if (name.contains(group.pattern))
+    if (isInName(group.pattern, name))
       return &group;
   return nullptr;
 }
 
-/// Insertions, removals and replacements that turn `pattern` into some part of
-/// `name`: Sellers, "The theory and computation of evolutionary distances",
-/// 1980.
-static size_t distanceToPart(StringRef pattern, StringRef name) {
-  auto column = llvm::to_vector(llvm::seq<size_t>(0, pattern.size() + 1));
-  size_t best = column.back();
-  for (char letter : name) {
-    size_t diagonal = column[0];
-    for (size_t i = 1; i < column.size(); ++i) {
-      size_t replaced = diagonal + (pattern[i - 1] != letter);
-      diagonal = column[i];
-      column[i] = std::min({column[i - 1] + 1, column[i] + 1, replaced});
-    }
-    best = std::min(best, column.back());
-  }
-  return best;
-}
-
 LogicalResult ParameterGroups::verifyMatches(ModuleOp module) const {
-  SmallVector<std::string> names;
-  module.walk(
-      [&](ParamOp param) { names.push_back(Model::checkpointName(param)); });
-  constexpr size_t kShown = 4;
   for (const ParameterGroup &group : groups) {
-    if (llvm::any_of(names, [&](StringRef name) {
-          return name.contains(group.pattern);
-        }))
-      continue;
-    llvm::stable_sort(names, [&](StringRef a, StringRef b) {
-      return distanceToPart(group.pattern, a) <
-             distanceToPart(group.pattern, b);
+    WalkResult found = module.walk([&](ParamOp param) {
+      return isInName(group.pattern, Model::checkpointName(param))
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
     });
-    names.truncate(std::min(names.size(), kShown));
-    return module.emitError("'group': expected a part of a parameter's name, "
-                            "got '")
-           << group.pattern << "'; the nearest names are '"
-           << llvm::join(names, "', '") << "'";
+    if (!found.wasInterrupted())
+      return emitNoMatch(module, "group", group.pattern);
   }
   return success();
 }

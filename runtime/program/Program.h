@@ -133,10 +133,10 @@ inline constexpr double kUnbounded = 1e300;
 struct Parameter {
   std::string name;           // "model.layers.{layer}.self_attn.q_proj.weight"
   std::vector<int64_t> shape; // shape of one layer's whole tensor; row-major
-  std::vector<int64_t>
-      layers; // layer numbers that have it; empty: not in a stack
+  std::vector<int64_t> layers; // that have it; empty: not in a stack
   JoinedTensor joined;
   Initializer init;
+  bool isFrozen = false; // has no gradient, no states and no update
   ElementType compute = ElementType::F32;  // type in tasks; the master is f32
   ElementType gradient = ElementType::F32; // type of its accumulators
   // The divisions of the tensor that tasks see, of the stored one, and of
@@ -200,7 +200,7 @@ struct Update {
   // Gradient accumulators (storage division) in the fixed order in which
   // they are summed; the first is on this stage and receives the sum. More than
   // one: a parameter used in several places (a tied embedding). Those of other
-  // stages are on the ranks with the same other coordinates.
+  // stages are on the ranks with the same other coordinates. None if frozen.
   std::vector<ArenaAddress> gradients;
   // Further stored copies, on other stages, refreshed after init and update.
   std::vector<ArenaAddress> copies;

@@ -102,6 +102,7 @@ template <typename V> void visit(V &v, Parameter &x) {
   v("layers", x.layers);
   v("joined", x.joined);
   v("init", x.init);
+  v("isFrozen", x.isFrozen);
   v("compute", x.compute);
   v("gradient", x.gradient);
   v("computeDivision", x.computeDivision);

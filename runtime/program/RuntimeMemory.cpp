@@ -36,7 +36,7 @@ std::vector<NormTerm> normTerms(const Program &program) {
     for (size_t u = 0; u < stage.updates.size(); ++u) {
       const Update &update = stage.updates[u];
       const Parameter &p = program.parameters[update.parameter];
-      if (isFirstReplica(p.optimizerDivision, program.mesh, at))
+      if (!p.isFrozen && isFirstReplica(p.optimizerDivision, program.mesh, at))
         terms.push_back({update.parameter, update.layer,
                          r * widest + static_cast<int64_t>(u)});
     }
@@ -156,6 +156,8 @@ std::vector<SnapshotPiece> snapshotPieces(const Program &program,
   };
   for (const Update &update : stage.updates) {
     const Parameter &p = program.parameters[update.parameter];
+    if (p.isFrozen)
+      continue;
     add(update.master,
         4 * partElements(p.shape, p.optimizerDivision, program.mesh));
     add(update.states, p.stateBytes);

@@ -32,9 +32,13 @@ std::vector<int64_t> fileShape(const Parameter &parameter) {
   return shape;
 }
 
+std::string withLayer(const std::string &name, int64_t layer) {
+  return replaceFirst(name, layer);
+}
+
 std::string tensorName(const Parameter &parameter, int64_t layer) {
   const std::string &name = fileName(parameter);
-  return layer < 0 ? name : replaceFirst(name, layer);
+  return layer < 0 ? name : withLayer(name, layer);
 }
 
 size_t namedDimensions(const Parameter &parameter) {

@@ -26,6 +26,9 @@ const std::string &fileName(const Parameter &parameter);
 /// The shape of what has that name in one layer.
 std::vector<int64_t> fileShape(const Parameter &parameter);
 
+/// `name` with the layer's number in the place of its first placeholder.
+std::string withLayer(const std::string &name, int64_t layer);
+
 /// `fileName` with the layer's number in it; `layer` -1 for a parameter outside
 /// the stack. Placeholders of dimensions stay.
 std::string tensorName(const Parameter &parameter, int64_t layer);

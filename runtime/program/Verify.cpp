@@ -101,14 +101,29 @@ private:
     place(stage, update.updated, size * optimizer, false, what + " updated");
     place(stage, update.stored, size * storage, false, what + " stored copy");
     place(stage, update.states, p.stateBytes, false, what + " states");
-    int64_t gradientSize = byteSize(p.gradient);
-    place(stage, update.gradient, gradientSize * optimizer, false,
-          what + " summed gradient");
-    for (const ArenaAddress &g : update.gradients)
-      place(g.stage, g.offset, gradientSize * storage, false,
-            what + " gradient");
     for (const ArenaAddress &c : update.copies)
       place(c.stage, c.offset, size * storage, false, what + " copy");
+    if (isUpdatedInPlace(program, update) && !hasPartsInPlace(p, program.mesh))
+      fail(what + ": expected what is updated apart from the stored copy, of "
+                  "which it is no run of elements");
+    if (!p.isFrozen)
+      verifyGradient(stage, update, what);
+    else if (!update.gradients.empty() || update.gradient >= 0)
+      fail(what + ": expected no gradient, as it is frozen");
+  }
+
+  /// The gradient of a parameter that is updated, and its tasks.
+  void verifyGradient(int stage, const Update &update,
+                      const std::string &what) {
+    const Parameter &p = program.parameters[update.parameter];
+    int64_t size = byteSize(p.gradient);
+    place(stage, update.gradient,
+          size * partElements(p.shape, p.optimizerDivision, program.mesh),
+          false, what + " summed gradient");
+    for (const ArenaAddress &g : update.gradients)
+      place(g.stage, g.offset,
+            size * partElements(p.shape, p.storageDivision, program.mesh),
+            false, what + " gradient");
     if (update.gradients.empty() || update.gradients[0].stage != stage)
       return fail(what + ": expected the first gradient accumulator on stage " +
                   std::to_string(stage));
@@ -119,8 +134,8 @@ private:
       fail(what + ": expected an update task and a square task");
   }
 
-  /// What lies inside of its accumulator or of what is stored must be a run of
-  /// it; a gradient that nothing cuts to a buffer of its own lies there.
+  /// What lies inside of its accumulator must be a run of it; a gradient that
+  /// nothing cuts to a buffer of its own lies there.
   void verifyInPlace(const Parameter &p, const Update &update,
                      const std::string &what) {
     bool isRun = hasPartsInPlace(p, program.mesh);
@@ -142,9 +157,6 @@ private:
     if (isGradientInPlace(program, update) && !isRun)
       fail(what + ": expected the summed gradient apart from its accumulator, "
                   "of which it is no run of elements");
-    if (isUpdatedInPlace(program, update) && !isRun)
-      fail(what + ": expected what is updated apart from the stored copy, of "
-                  "which it is no run of elements");
   }
 
   /// Bytes of one rank's part of every microbatch.

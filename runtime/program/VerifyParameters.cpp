@@ -107,6 +107,10 @@ private:
               what + ": storage division");
       follows(p.storageDivision, p.optimizerDivision,
               what + ": optimizer division");
+      if (p.isFrozen && (p.reduceGrad >= 0 || !p.reduce.empty() ||
+                         p.stateBytes > 0 || p.updateTask >= 0))
+        fail(what + ": expected no gradient, states and update, as it is "
+                    "frozen");
       if (error.empty())
         verifyTransfers(p, what);
     }
@@ -150,7 +154,8 @@ private:
       collective(number, cut ? c.kind : Kind::AllReduce, p.gradient, storage,
                  cut ? part : storage, what + ": reduce");
     }
-    if (optimizer != storage && !cut && !hasPartsInPlace(p, program.mesh))
+    if (optimizer != storage && !p.isFrozen && !cut &&
+        !hasPartsInPlace(p, program.mesh))
       fail(what + ": reduce: expected a reduce-scatter or slice from storage "
                   "to optimizer division");
     if (optimizer != storage && p.refresh < 0)

@@ -99,12 +99,17 @@ private:
            options.write.end();
   }
 
+  bool hasGradient(const StateTensor &tensor) const {
+    return !program.parameters[tensor.sources.front().parameter].isFrozen;
+  }
+
   /// The tensors of the file that is written.
   std::map<std::string, TensorForm> forms() const {
     std::map<std::string, TensorForm> all;
     if (wants("gradients"))
       for (const StateTensor &tensor : tensors)
-        addForms(program, tensor, "grad.", all);
+        if (hasGradient(tensor))
+          addForms(program, tensor, "grad.", all);
     if (wants("logits")) {
       std::vector<int64_t> shape = program.logits.shape;
       shape[0] *= program.microbatches;
@@ -128,6 +133,8 @@ private:
   void writeFirst(const Loss &loss) {
     if (wants("gradients"))
       for (const StateTensor &tensor : tensors) {
+        if (!hasGradient(tensor))
+          continue;
         std::vector<float> sum = gatherGradient(rank, tensor);
         for (float &value : sum)
           value = loss.weight > 0.0 ? static_cast<float>(value / loss.weight)

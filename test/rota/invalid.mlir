@@ -225,6 +225,17 @@ func.func @f(%g: tensor<8x4xf32>) {
 
 // -----
 
+// accumulate C3: not of a frozen parameter
+// expected-note@+1 {{the parameter}}
+rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0> frozen
+func.func @f(%g: tensor<8x8xf32>) {
+  // expected-error@+1 {{expected a parameter with a gradient, 'weight' is frozen}}
+  rota.accumulate @weight, %g : tensor<8x8xf32>
+  return
+}
+
+// -----
+
 // accumulate C2: not bf16
 rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
 func.func @f(%g: tensor<8x8xbf16>) {

@@ -3,6 +3,9 @@
 // The example of every op's description parses, verifies and prints.
 
 // CHECK-LABEL: module
+// CHECK: rota.param @kept : tensor<8xf32> {{.*}}e+00> frozen{{$}}
+rota.param @kept : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0> frozen
+
 // CHECK: rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.000000e+00, deviation = 2.000000e-02>
 rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
 

@@ -240,6 +240,30 @@ TEST(Verify, RefusesWhatLiesOutsideTheArena) {
   EXPECT_TRUE(verifyFails(p, "stage 0: chunk 0, microbatch 0, F (action 0)"));
 }
 
+TEST(Verify, RefusesGradientsOfFrozenParameters) {
+  Program good = makeProgram();
+  Parameter &p = good.parameters[0];
+  p.isFrozen = true;
+  p.states.clear();
+  p.stateBytes = 0;
+  p.updateTask = p.squareTask = -1;
+  good.stages[0].updates[0].gradient = -1;
+  good.stages[0].updates[0].gradients.clear();
+  std::string error;
+  EXPECT_TRUE(verify(good, error)) << error;
+  Program bad = good;
+  bad.stages[0].updates[0].gradient = 256;
+  EXPECT_TRUE(verifyFails(bad, "'layers.{layer}.weight': expected no gradient, "
+                               "as it is frozen"));
+  bad = good;
+  bad.parameters[0].updateTask = 1;
+  EXPECT_TRUE(verifyFails(bad, "parameter 'layers.{layer}.weight': expected no "
+                               "gradient, states and update, as it is frozen"));
+  bad = good;
+  bad.parameters[0].isFrozen = false;
+  EXPECT_TRUE(verifyFails(bad, "summed gradient"));
+}
+
 TEST(Verify, RefusesAccumulationStepsOutOfBounds) {
   Program p = makeProgram();
   p.accumulationSteps = 0;

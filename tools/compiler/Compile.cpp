@@ -109,6 +109,7 @@ private:
   /// Runs each phase whose result `level` needs.
   ExitCode lowerTo(Level level) {
     constexpr std::pair<Level, ExitCode (Compilation::*)()> phases[] = {
+        {Level::Rota, &Compilation::freeze},
         {Level::Differentiated, &Compilation::scheduleLayers},
         {Level::Differentiated, &Compilation::differentiate},
         {Level::Sharded, &Compilation::shard},
@@ -122,6 +123,11 @@ private:
         if (ExitCode code = (this->*phase)())
           return code;
     return kExitSuccess;
+  }
+
+  ExitCode freeze() {
+    return runPasses(mlir::rota::buildFreezePipeline, options.freeze,
+                     kExitRunFailed);
   }
 
   ExitCode scheduleLayers() {

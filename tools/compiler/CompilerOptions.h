@@ -24,6 +24,7 @@ namespace rota {
 struct CompilerOptions {
   std::string model; // as buildModel takes it
   mlir::rota::BuildOptions build;
+  mlir::rota::FreezeParametersOptions freeze;
   mlir::pipe::ScheduleLayersOptions schedule;
   mlir::rota::DifferentiatePipelineOptions differentiate;
   mlir::rota::ShardPipelineOptions shard;

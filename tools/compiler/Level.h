@@ -10,7 +10,7 @@ namespace rota {
 
 /// The levels from the model down to the executable.
 enum class Level {
-  Rota,           // the model as built
+  Rota,           // the model as built, with frozen parameters
   Differentiated, // with a timeline, and forward and backward functions
   Sharded,        // the functions of one rank of the mesh, with collectives
   Pipe,           // with communication in the timeline

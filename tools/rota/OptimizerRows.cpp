@@ -61,7 +61,12 @@ std::vector<Option> rota::optimizerRows(RunOptions &o, unsigned commands) {
            "Factors of the parameters with TEXT in their name, of the learning "
            "rate (lr:X) and of the weight decay (decay:X); repeatable, the "
            "first match wins",
-           commands, JoinedList{&updates.groups}}};
+           commands, JoinedList{&updates.groups}},
+          {"freeze", group, "TEXT,...",
+           "Keep the parameters with TEXT in their name, such as "
+           "embed_tokens or layers.3., as they are: no gradient, no states, no "
+           "update; repeatable",
+           commands, JoinedList{&o.compiler.freeze.patterns}}};
 }
 
 /// "sgd and muon".

@@ -45,6 +45,14 @@ FailureOr<Type> mlir::rota::readType(ParamOp param) {
   return type;
 }
 
+void mlir::rota::setKinds(StackOp stack, ArrayRef<Attribute> kinds) {
+  size_t period = 1;
+  while (kinds.drop_front(period) != kinds.drop_back(period))
+    ++period;
+  stack.setPatternAttr(
+      ArrayAttr::get(stack.getContext(), kinds.take_front(period)));
+}
+
 static LogicalResult checkActivation(const FunctionPort &port,
                                      Type activation) {
   if (port.type() == activation)

@@ -17,6 +17,10 @@ ParamOp lookupParam(Operation *user, StringAttr name);
 /// error and fails when they read it in two types or not at all.
 FailureOr<Type> readType(ParamOp param);
 
+/// Gives layer i of `stack` the kind `kinds[i]`, by the shortest pattern that
+/// repeats.
+void setKinds(StackOp stack, ArrayRef<Attribute> kinds);
+
 /// A loss beside the main one, see `rota.auxiliary_loss`.
 struct AuxiliaryLossInfo {
   std::string name;

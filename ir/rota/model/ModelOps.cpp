@@ -232,7 +232,16 @@ LogicalResult ReadOp::verify() {
 }
 
 LogicalResult AccumulateOp::verify() {
-  return verifyParamUse(*this, getParamAttr(), getValue().getType());
+  if (failed(verifyParamUse(*this, getParamAttr(), getValue().getType())))
+    return failure();
+  // C3: the parameter is not frozen.
+  ParamOp param = lookupParam(*this, getParamAttr().getAttr());
+  if (!param.getFrozen())
+    return success();
+  auto diagnostic = emitOpError("expected a parameter with a gradient, '")
+                    << getParam() << "' is frozen";
+  diagnostic.attachNote(param.getLoc()) << "the parameter";
+  return diagnostic;
 }
 
 /// C1 of the ops of auxiliary losses: `value` is a scalar.

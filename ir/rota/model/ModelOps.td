@@ -35,6 +35,8 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
     dimensions: `experts.{expert}.up_proj.weight` of 8 experts is eight tensors
     in checkpoints. With `joined`, the parameter is a part of a tensor there; its
     initial values are those that the whole tensor would have in this place.
+    A `frozen` parameter keeps its first value: it has no gradient, no states and
+    no update.
 
     Life-span: made by model builders or by hand; stays to the end.
 
@@ -62,10 +64,11 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
                        TypeAttrOf<Rota_F32Tensor>:$type, StrArrayAttr:$axes,
                        AnyAttr:$init,
                        OptionalAttr<Rota_JoinedAttr>:$joined,
-                       OptionalAttr<Rota_PlacementAttr>:$placement);
+                       OptionalAttr<Rota_PlacementAttr>:$placement,
+                       UnitAttr:$frozen);
   let assemblyFormat = [{
     $sym_name `:` $type `axes` $axes `init` $init (`joined` $joined^)?
-    (`placement` $placement^)? attr-dict
+    (`placement` $placement^)? (`frozen` $frozen^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -208,6 +211,7 @@ def Rota_AccumulateOp : Rota_Op<"accumulate",
     Constraints:
     - C1: the symbol names a parameter of the enclosing layer or module
     - C2: the shape is the parameter's and the element type is not bf16
+    - C3: the parameter is not frozen
 
     ```mlir
     rota.param @gain : tensor<8xf32> axes ["embed"] init #rota.constant<value = 1.0>

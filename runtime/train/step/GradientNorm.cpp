@@ -33,6 +33,8 @@ Request GradientNorm::start(int64_t version) {
   for (size_t u = 0; u < rank.stage().updates.size(); ++u) {
     const Update &update = rank.stage().updates[u];
     const Parameter &parameter = program.parameters[update.parameter];
+    if (parameter.isFrozen)
+      continue;
     runUpdateTask(rank, parameter.squareTask, update, sums);
     ComputeToken token(rank.cores());
     rank.device().sum(rank.context(), static_cast<const float *>(rank.at(sums)),

@@ -131,7 +131,8 @@ void GradientSums::reduce() {
   }
   // The update zeroes its part of the sum alone.
   for (const Update &u : updates)
-    if (program.parameters[u.parameter].refresh >= 0)
+    if (const Parameter &p = program.parameters[u.parameter];
+        p.refresh >= 0 && !p.isFrozen)
       zeroOthers(u);
 }
 

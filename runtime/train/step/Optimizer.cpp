@@ -85,6 +85,8 @@ void Optimizer::update() {
   for (size_t i = 0; i < updates.size(); ++i) {
     const Update &u = updates[i];
     const Parameter &parameter = rank.program().parameters[u.parameter];
+    if (parameter.isFrozen)
+      continue;
     runUpdateTask(rank, parameter.updateTask, u,
                   updatedPlace(rank.program(), u, rank.coordinates()));
     if (inTimeline[i].refreshes)

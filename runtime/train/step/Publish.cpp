@@ -79,6 +79,8 @@ void Publisher::exchange(bool sends, OpenCopies &open) {
       for (const ArenaAddress &copy : update.copies) {
         if (sends ? owner != here : owner == here || copy.stage != here)
           continue;
+        if (isInStep && rank.program().parameters[update.parameter].isFrozen)
+          continue;
         int64_t bytes = storedBytes(rank, update);
         void *place = rank.at(sends ? update.stored : copy.offset);
         Communicator &communicator = rank.communicator();

@@ -33,8 +33,9 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
   std::vector<int64_t> part = partShape(p.shape, division(), program.mesh);
   if (stored)
     rows.push_back(kFsdp);
-  if (options.windows) {
+  if (options.windows)
     p.unshard = add(Kind::AllGather, p.compute, rows, part, program);
+  if (options.windows && !p.isFrozen) {
     p.reduceGrad =
         add(Kind::ReduceScatter, ElementType::F32, rows, part, program);
     program.collectives.back().accumulate = true;
@@ -43,8 +44,9 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
   part = partShape(p.shape, division(), program.mesh);
   if (options.zero) {
     rows.push_back(kData);
-    p.reduce = {
-        add(Kind::ReduceScatter, ElementType::F32, {kData}, part, program)};
+    if (!p.isFrozen)
+      p.reduce = {
+          add(Kind::ReduceScatter, ElementType::F32, {kData}, part, program)};
     p.refresh = add(Kind::AllGather, p.compute, {kData}, part, program);
   }
   p.optimizerDivision = division();
@@ -52,13 +54,15 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
 
 /// Tasks of the optimizer, with two states.
 void addUpdate(Parameter &p, const Program &program) {
+  p.rows = 1;
+  if (p.isFrozen)
+    return;
   int64_t bytes =
       alignUp(4 * partElements(p.shape, p.optimizerDivision, program.mesh));
   p.states = {{"first", ElementType::F32, 0.0, 0},
               {"second", ElementType::F32, 0.0, bytes}};
   p.stateBytes = 2 * bytes;
   p.updateTask = p.squareTask = 0;
-  p.rows = 1;
 }
 
 /// Tokens, targets and constants.
@@ -119,6 +123,7 @@ ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
     p.name = "p" + std::to_string(layout.program.parameters.size());
     p.shape = {bytes(), 2 * bytes()};
     p.compute = bf16 ? ElementType::BF16 : ElementType::F32;
+    p.isFrozen = options.frozen && random() % 2 != 0;
     if (options.stages > 0)
       divide(p, options, random() % 4 != 0, layout.program);
     addUpdate(p, layout.program);
@@ -133,7 +138,8 @@ ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
       int64_t count =
           partElements(p.shape, p.computeDivision, layout.program.mesh);
       int64_t value = values.add(byteSize(p.compute) * count);
-      block.entries.push_back({number, value, gradients.add(4 * count)});
+      block.entries.push_back(
+          {number, value, p.isFrozen ? -1 : gradients.add(4 * count)});
     }
     block.bytes = values.bytes();
     block.gradientBytes = gradients.bytes();

@@ -19,6 +19,7 @@ struct LayoutOptions {
   int stages = 0;
   bool windows = false; // fsdp = 2: most parameters are stored over it
   bool zero = false;    // optimizers are divided over data, too
+  bool frozen = false;  // half of the parameters have no gradient
   bool offload = false; // layers have residuals that may rest in host memory
   bool offloadInputs = false; // and some, inputs
   int sizes = 1000;           // below which made-up sizes are

@@ -31,7 +31,7 @@ struct Case {
 /// Plans one case; false when the schedule does not exist at that shape.
 bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
               int layers, std::mt19937 &random, Case &result,
-              bool pairs = false) {
+              bool pairs = false, bool frozen = false) {
   std::string error;
   pipe::ScheduleRequest request{shape, 1, split};
   request.pairs = pairs;
@@ -44,7 +44,8 @@ bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
   result.layout = makeLayout({.split = split,
                               .logits = random() % 2 != 0,
                               .auxiliary = random() % 2 != 0,
-                              .blocks = random() % 2 != 0},
+                              .blocks = random() % 2 != 0,
+                              .frozen = frozen},
                              random);
   result.chunks = makeChunks(shape, layers);
   EXPECT_TRUE(planMemory(result.layout, result.chunks, result.timeline,
@@ -75,7 +76,8 @@ TEST(MemoryPlan, EveryScheduleAtManyShapes) {
           for (auto placement : {pipe::Placement::Loop, pipe::Placement::V}) {
             Case c;
             pipe::Shape shape{stages, repeats, microbatches, placement};
-            if (!makeCase(schedule.name, shape, split, layers, random, c))
+            if (!makeCase(schedule.name, shape, split, layers, random, c,
+                          /*pairs=*/false, /*frozen=*/cases % 2 != 0))
               continue;
             ++cases;
             EXPECT_TRUE(accepts(c))
@@ -84,6 +86,45 @@ TEST(MemoryPlan, EveryScheduleAtManyShapes) {
             EXPECT_TRUE(verify(c.program, c.error)) << c.error;
           }
   EXPECT_GT(cases, 60);
+}
+
+/// Bytes of a region, over all stages.
+int64_t regionBytes(const Program &program, const std::string &use) {
+  int64_t bytes = 0;
+  for (const Stage &stage : program.stages)
+    for (const Region &region : stage.regions)
+      if (region.use == use)
+        bytes += region.bytes;
+  return bytes;
+}
+
+TEST(MemoryPlan, FrozenParametersHaveNoGradient) {
+  std::mt19937 random(2);
+  Case c;
+  ASSERT_TRUE(makeCase("1f1b", {2, 1, 4}, false, 2, random, c));
+  for (ParameterBlock *block :
+       {&c.layout.embed.block, &c.layout.kinds[0].block,
+        &c.layout.kinds[1].block, &c.layout.loss.block}) {
+    for (ParameterBlock::Entry &entry : block->entries)
+      entry.gradient = -1;
+    block->gradientBytes = 0;
+  }
+  for (Parameter &p : c.layout.program.parameters) {
+    p.isFrozen = true;
+    p.states.clear();
+    p.stateBytes = 0;
+    p.updateTask = p.squareTask = -1;
+  }
+  int64_t parameters = regionBytes(c.program, "parameters");
+  ASSERT_TRUE(planMemory(c.layout, c.chunks, c.timeline, c.program, c.error));
+  EXPECT_TRUE(accepts(c)) << c.error;
+  EXPECT_TRUE(verify(c.program, c.error)) << c.error;
+  EXPECT_EQ(regionBytes(c.program, "gradients"), 0);
+  EXPECT_EQ(regionBytes(c.program, "optimizer"), 0);
+  EXPECT_EQ(regionBytes(c.program, "parameters"), parameters);
+  for (const Stage &stage : c.program.stages)
+    for (const Update &update : stage.updates)
+      EXPECT_TRUE(update.gradients.empty());
 }
 
 TEST(MemoryPlan, TiedParameterIsUpdatedOnce) {

@@ -176,6 +176,7 @@ TEST(WindowPlan, RandomTimelinesOfEverySchedule) {
           options.logits = random() % 2;
           options.auxiliary = random() % 2;
           options.blocks = random() % 2;
+          options.frozen = random() % 2;
           pipe::Shape shape{stages, repeats, microbatches};
           shape.hasUnpipelined = flags & 16;
           Case c;

@@ -32,6 +32,17 @@ func.func @f() -> tensor<8xf32> {
 
 // -----
 
+// Nothing updates what is frozen.
+// CHECK: rota.param @kept {{.*}} frozen{{$}}
+// CHECK-NOT: func.func @update
+rota.param @kept : tensor<8xf32> axes ["embed"] init #rota.constant<value = 1.0> frozen
+func.func @f() -> tensor<8xf32> {
+  %w = rota.read @kept : tensor<8xf32>
+  return %w : tensor<8xf32>
+}
+
+// -----
+
 // One form, one function, in layers too; another type of reads, another one. A
 // bf16 copy leaves last.
 // CHECK: rota.param @a {{.*}} rota.update = @update_0}

@@ -31,7 +31,8 @@ void addParameter(const Parameter &p, const Program &program, PartCost &part) {
   if (p.compute != ElementType::F32)
     each += 4; // the master
   part.stored += local * double(byteSize(p.compute));
-  part.gradients += local * double(byteSize(p.gradient));
+  if (!p.isFrozen)
+    part.gradients += local * double(byteSize(p.gradient));
   part.optimizer += local * each;
   part.wholeOptimizer += double(elementCount(p)) * each;
   ++part.tensors;
