@@ -123,8 +123,8 @@ void DecoderBuilder::declareEnds() {
         init);
   declareNorm(names.norm, config.embed);
   if (!config.tied)
-    param(names.head, {config.vocabulary, config.embed}, {"vocab", "embed"},
-          init);
+    linear(names.head, {config.vocabulary, config.embed}, {"vocab", "embed"},
+           init);
 }
 
 void DecoderBuilder::buildEmbed() {

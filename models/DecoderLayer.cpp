@@ -44,19 +44,19 @@ void DecoderBuilder::declareAttention() {
   int64_t query = config.heads * config.headSize;
   int64_t key = config.keyHeads * config.headSize;
   int64_t embed = config.embed;
-  param("self_attn.q_proj.weight", {query, embed}, {"heads", "embed"}, init);
-  param("self_attn.k_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
-  param("self_attn.v_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
-  param("self_attn.o_proj.weight", {embed, query}, {"embed", "heads"}, init);
+  linear("self_attn.q_proj.weight", {query, embed}, {"heads", "embed"}, init);
+  linear("self_attn.k_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
+  linear("self_attn.v_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
+  linear("self_attn.o_proj.weight", {embed, query}, {"embed", "heads"}, init);
 }
 
 void DecoderBuilder::declareGated(StringRef prefix, int64_t inner) {
   Attribute init = normal(config.initializerRange);
   int64_t embed = config.embed;
   auto name = [&](StringRef end) { return (prefix + end).str(); };
-  param(name(".gate_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
-  param(name(".up_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
-  param(name(".down_proj.weight"), {embed, inner}, {"embed", "mlp"}, init);
+  linear(name(".gate_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
+  linear(name(".up_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
+  linear(name(".down_proj.weight"), {embed, inner}, {"embed", "mlp"}, init);
 }
 
 void DecoderBuilder::declareFeedForward() {

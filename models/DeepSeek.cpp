@@ -56,23 +56,24 @@ private:
     Attribute init = normal(config.initializerRange);
     int64_t embed = config.embed, heads = config.heads;
     if (sizes.query) {
-      param("self_attn.q_a_proj.weight", {*sizes.query, embed},
-            {"query_latent", "embed"}, init);
+      linear("self_attn.q_a_proj.weight", {*sizes.query, embed},
+             {"query_latent", "embed"}, init);
       declareNorm("self_attn.q_a_layernorm.weight", *sizes.query);
-      param("self_attn.q_b_proj.weight", {heads * keySize(), *sizes.query},
-            {"heads", "query_latent"}, init);
+      linear("self_attn.q_b_proj.weight", {heads * keySize(), *sizes.query},
+             {"heads", "query_latent"}, init);
     } else {
-      param("self_attn.q_proj.weight", {heads * keySize(), embed},
-            {"heads", "embed"}, init);
+      linear("self_attn.q_proj.weight", {heads * keySize(), embed},
+             {"heads", "embed"}, init);
     }
-    param("self_attn.kv_a_proj_with_mqa.weight",
-          {sizes.keyValue + sizes.rotary, embed}, {"kv_latent", "embed"}, init);
+    linear("self_attn.kv_a_proj_with_mqa.weight",
+           {sizes.keyValue + sizes.rotary, embed}, {"kv_latent", "embed"},
+           init);
     declareNorm("self_attn.kv_a_layernorm.weight", sizes.keyValue);
-    param("self_attn.kv_b_proj.weight",
-          {heads * (sizes.plain + sizes.value), sizes.keyValue},
-          {"heads", "kv_latent"}, init);
-    param("self_attn.o_proj.weight", {embed, heads * sizes.value},
-          {"embed", "heads"}, init);
+    linear("self_attn.kv_b_proj.weight",
+           {heads * (sizes.plain + sizes.value), sizes.keyValue},
+           {"heads", "kv_latent"}, init);
+    linear("self_attn.o_proj.weight", {embed, heads * sizes.value},
+           {"embed", "heads"}, init);
   }
 
   /// The two parts of `x` along its last dimension.

@@ -4,16 +4,19 @@
 #include "models/ModelBuilder.h"
 
 #include "ir/rota/Rules.h"
+#include "runtime/program/AdapterNames.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::rota;
 
 ModelBuilder::ModelBuilder(ModuleOp module, const Microbatch &microbatch)
     : ImplicitLocOpBuilder(module.getLoc(), module.getContext()),
-      microbatch(microbatch), moduleBody(module.getBody()),
-      sequenceLength(microbatch.sequenceLength) {
+      microbatch(microbatch), adapted(microbatch.adapters),
+      moduleBody(module.getBody()), sequenceLength(microbatch.sequenceLength) {
   setInsertionPointToEnd(moduleBody);
 }
 
@@ -47,10 +50,36 @@ Attribute ModelBuilder::constant(double value) {
 void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
                          ArrayRef<StringRef> axes, Attribute init,
                          JoinedAttr joined) {
+  adapted.addOther(prefix + name.str());
+  declare(name, shape, axes, init, joined, adapted.any());
+}
+
+/// PEFT begins with A drawn as the weights of linear layers are
+/// (kaiming_uniform with a = sqrt(5)) and B of zeros. Layers of a prediction,
+/// which no other program has, get no adapters.
+void ModelBuilder::linear(StringRef name, ArrayRef<int64_t> shape,
+                          ArrayRef<StringRef> axes, Attribute init) {
+  declare(name, shape, axes, init, {}, adapted.any());
+  if (!prefix.empty() || !adapted.addLinear(name))
+    return;
+  double bound = 1.0 / std::sqrt(double(shape[1]));
+  declare(::rota::adapterName(name, ::rota::kAdapterA),
+          {adapted.rank(), shape[1]}, {"lora_rank", axes[1]},
+          UniformAttr::get(getContext(), APFloat(-bound), APFloat(bound)), {},
+          /*isFrozen=*/false);
+  declare(::rota::adapterName(name, ::rota::kAdapterB),
+          {shape[0], adapted.rank()}, {axes[0], "lora_rank"}, constant(0.0), {},
+          /*isFrozen=*/false);
+}
+
+void ModelBuilder::declare(StringRef name, ArrayRef<int64_t> shape,
+                           ArrayRef<StringRef> axes, Attribute init,
+                           JoinedAttr joined, bool isFrozen) {
   auto param = ParamOp::create(*this, getStringAttr(prefix + name),
                                TypeAttr::get(tensor(shape, getF32Type())),
                                getStrArrayAttr(axes), init, joined,
-                               /*placement=*/nullptr, /*frozen=*/UnitAttr());
+                               /*placement=*/nullptr,
+                               isFrozen ? getUnitAttr() : UnitAttr());
   for (StringRef axis : axes)
     if (StringRef key = axisKeys.lookup(axis); !key.empty())
       param->setLoc(NameLoc::get(getStringAttr(key), getLoc()));
@@ -136,6 +165,20 @@ Value ModelBuilder::readF32(StringRef name, ArrayRef<int64_t> shape) {
 }
 
 Value ModelBuilder::project(Value x, StringRef name, int64_t out, int64_t in) {
+  Value y = product(x, name, out, in);
+  if (!prefix.empty() || !adapted.has(name))
+    return y;
+  int64_t rank = adapted.rank();
+  Value inner =
+      product(x, ::rota::adapterName(name, ::rota::kAdapterA), rank, in);
+  inner = arith::MulFOp::create(*this, inner,
+                                splat(inner.getType(), adapted.scale()));
+  return arith::AddFOp::create(
+      *this, y,
+      product(inner, ::rota::adapterName(name, ::rota::kAdapterB), out, rank));
+}
+
+Value ModelBuilder::product(Value x, StringRef name, int64_t out, int64_t in) {
   return EinsumOp::create(*this, activation({out}), "bsk,nk->bsn", x,
                           read(name, {out, in}));
 }

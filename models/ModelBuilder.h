@@ -5,6 +5,7 @@
 #define ROTA_MODELS_MODELBUILDER_H
 
 #include "ir/rota/model/Model.h"
+#include "models/Adapters.h"
 #include "models/Config.h"
 #include "models/Models.h"
 
@@ -28,6 +29,7 @@ struct Microbatch {
   ExpertRoom experts = {};
   RouterLosses routers = {};
   std::optional<double> predictionLoss = {}; // BuildOptions::predictionLoss
+  AdapterOptions adapters = {};
 };
 
 /// Builds one model module. Functions are built one at a time: `begin...` opens
@@ -62,6 +64,12 @@ public:
   /// Declares a parameter at the current place: the module or a layer.
   void param(StringRef name, ArrayRef<int64_t> shape, ArrayRef<StringRef> axes,
              Attribute init, JoinedAttr joined = {});
+  /// Declares the weight [out, in] of a linear layer, and its adapter if it
+  /// gets one.
+  void linear(StringRef name, ArrayRef<int64_t> shape, ArrayRef<StringRef> axes,
+              Attribute init);
+  /// The linear layers with adapters so far.
+  const Adapters &adapters() const { return adapted; }
   /// A parameter that files join with others.
   struct JoinedPart {
     std::string name;
@@ -98,7 +106,8 @@ public:
   /// A parameter's value in the compute type, or in f32.
   Value read(StringRef name, ArrayRef<int64_t> shape);
   Value readF32(StringRef name, ArrayRef<int64_t> shape);
-  /// `x` [B, S, in] times the transpose of parameter `name` [out, in].
+  /// `x` [B, S, in] times the transpose of parameter `name` [out, in], plus
+  /// what the adapter of that layer adds.
   Value project(Value x, StringRef name, int64_t out, int64_t in);
   /// `x` plus parameter `name`, which lies along the last dimension.
   Value addBias(Value x, StringRef name);
@@ -108,6 +117,12 @@ public:
   Value named(StringRef name, Value value);
 
 private:
+  void declare(StringRef name, ArrayRef<int64_t> shape,
+               ArrayRef<StringRef> axes, Attribute init, JoinedAttr joined,
+               bool isFrozen);
+  Value product(Value x, StringRef name, int64_t out, int64_t in);
+
+  Adapters adapted;
   Block *moduleBody;
   Block *stackBody = nullptr; // body of the open stack
   Block *outer = nullptr;     // around the open function

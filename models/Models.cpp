@@ -219,7 +219,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                         options.lossBlocks,
                         options.experts,
                         options.routers,
-                        options.predictionLoss};
+                        options.predictionLoss,
+                        options.adapters};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();
@@ -233,6 +234,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
       failed(checkPrediction(context, path, *config, options)))
     return failure();
   builder->build();
+  if (std::string mistake = builder->adapters().mistake(); !mistake.empty())
+    return errorAt(context, path) << "'lora-targets': " << mistake;
   if (failed(verify(*model.module)) ||
       failed(checkParameters(*config, *model.module)) ||
       failed(checkExperts(*config, options, *model.module)) ||
@@ -279,6 +282,9 @@ static LogicalResult checkModuleOptions(MLIRContext &context, StringRef path,
   if (options.lossBlocks != 1)
     return refuse("blocks of the loss", "which has its own shapes",
                   Twine(options.lossBlocks));
+  if (options.adapters.rank != 0)
+    return refuse("'lora-rank'", "whose layers are its own",
+                  Twine(options.adapters.rank));
   for (auto [name, value] : askedOfExperts(options))
     return refuse("'" + Twine(name) + "'", "whose experts are its own",
                   numberText(value));

@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mlir::rota {
 
@@ -56,6 +57,15 @@ struct ExpertRoom {
   double capacity = 0;
 };
 
+/// Low-rank adapters: y = W x + alpha / rank * B (A x) with A of [rank, in] and
+/// B of [out, rank]. All other parameters are frozen.
+struct AdapterOptions {
+  int64_t rank = 0; // 0: there are none
+  double alpha = 0;
+  /// Names of linear layers, or ends of them in whole words: "q_proj".
+  std::vector<std::string> targets;
+};
+
 struct BuildOptions {
   /// Sequences of one microbatch and tokens of one sequence. 0: not given; only
   /// a module of the user's own, which has its shapes in it, can do without.
@@ -80,6 +90,7 @@ struct BuildOptions {
   /// with `num_nextn_predict_layers` has; 0: without its module. Not given: 0.3
   /// where there is one.
   std::optional<double> predictionLoss = {};
+  AdapterOptions adapters = {};
   /// The text of a configuration, for which the model's path is a name. Empty:
   /// it is read from the path.
   std::string config = {};

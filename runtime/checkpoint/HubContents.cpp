@@ -152,10 +152,9 @@ HubContents contentsOf(const HubTensors &tensors,
     written.bytes = typeBytes(written.type) * tensor.elements();
     if (stays)
       written.raw = tensor.values.data;
-    else
-      written.read = [&tensor](float *whole) {
-        readFloats(tensor, 0, tensor.elements(), whole);
-      };
+    written.read = [&tensor](float *whole) {
+      readFloats(tensor, 0, tensor.elements(), whole);
+    };
     contents.tensors.push_back(std::move(written));
   }
   return contents;

@@ -24,7 +24,9 @@ struct WrittenTensor {
 };
 
 struct HubContents {
-  std::string configText; // of config.json; empty: there is none
+  std::string stem = "model"; // begins the names of files of tensors
+  std::string configFile = "config.json";
+  std::string configText; // of the configuration; empty: there is none
   nlohmann::ordered_json config;
   std::string typeKey;     // the key of config that names the elements' type
   std::string type;        // "F32" or "BF16"

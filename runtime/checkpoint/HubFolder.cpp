@@ -95,9 +95,9 @@ void HubWriter::assignShards() {
 }
 
 std::string HubWriter::shardName(size_t shard) const {
-  return shards == 1 ? "model.safetensors"
-                     : fmt::format("model-{:05}-of-{:05}.safetensors",
-                                   shard + 1, shards);
+  return shards == 1 ? contents.stem + ".safetensors"
+                     : fmt::format("{}-{:05}-of-{:05}.safetensors",
+                                   contents.stem, shard + 1, shards);
 }
 
 /// The bytes of the tensor, in `whole` unless the file has them as they are.
@@ -146,7 +146,7 @@ void HubWriter::writeIndex(const fs::path &place) const {
       map[name] = shardName(shardOf[i]);
   ordered_json index = {{"metadata", {{"total_size", summary.bytes}}},
                         {"weight_map", map}};
-  writeFile((place / "model.safetensors.index.json").string(),
+  writeFile((place / (contents.stem + ".safetensors.index.json")).string(),
             {jsonText(index, 2) + "\n"});
 }
 
@@ -158,7 +158,7 @@ void HubWriter::writeConfig(const fs::path &place) const {
   written.erase("quantization_config"); // describes the weights that were read
   std::string text = written == contents.config ? contents.configText
                                                 : jsonText(written, 2) + "\n";
-  writeFile((place / "config.json").string(), {text});
+  writeFile((place / contents.configFile).string(), {text});
 }
 
 void HubWriter::copyFiles(const fs::path &place) {

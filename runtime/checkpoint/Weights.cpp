@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/Error.h"
+#include "runtime/program/AdapterNames.h"
 #include "runtime/program/TensorNames.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
@@ -20,9 +22,14 @@ void StoredParameter::readFloats(int64_t begin, int64_t end, float *out) const {
   }
 }
 
-Weights::Weights(const std::string &path, const Program &program)
+Weights::Weights(const std::string &path, const Program &program,
+                 const std::string &folder)
     : place(path), hub(path) {
+  if (!folder.empty())
+    adapter.emplace((std::filesystem::path(folder) / kAdapterFile).string());
   check(program);
+  if (adapter)
+    checkAdapter(program);
 }
 
 std::string Weights::describe() const {
@@ -30,8 +37,8 @@ std::string Weights::describe() const {
                      hub.tensors().size() - unusedNames.size(), place);
 }
 
-void Weights::checkTensor(const std::string &name,
-                          const std::vector<int64_t> &shape) const {
+void Weights::checkTensor(const HubTensors &hub, const std::string &name,
+                          const std::vector<int64_t> &shape) {
   const StoredTensor *tensor = hub.find(name);
   if (!tensor)
     throw InputError(fmt::format("'{}': no tensor '{}'", hub.file(), name));
@@ -46,30 +53,63 @@ void Weights::checkTensor(const std::string &name,
         hub.file(), name, name, tensor->type()));
 }
 
+/// Calls visit(tensors) for each layer that has the parameter, or once.
+template <typename Visit>
+static void forEachLayer(const Parameter &parameter, Visit visit) {
+  if (parameter.layers.empty())
+    visit(storedTensors(parameter, -1));
+  for (int64_t layer : parameter.layers)
+    visit(storedTensors(parameter, layer));
+}
+
 void Weights::check(const Program &program) {
   std::set<std::string> known;
   for (const Parameter &parameter : program.parameters) {
-    std::vector<int64_t> layers = parameter.layers;
-    if (layers.empty())
-      layers.push_back(-1);
-    for (int64_t layer : layers) {
-      StoredTensors stored = storedTensors(parameter, layer);
+    bool isAdapted = isAdapter(parameter.name);
+    if (isAdapted && adapter)
+      continue;
+    forEachLayer(parameter, [&](const StoredTensors &stored) {
       for (const std::string &name : stored.names) {
         hub.findBareName(name);
-        checkTensor(name, stored.shape);
+        if (isAdapted && !hub.find(name))
+          continue;
+        checkTensor(hub, name, stored.shape);
         known.insert(name);
       }
-    }
+    });
   }
   for (const auto &[name, tensor] : hub.tensors())
     if (!known.count(name))
       unusedNames.push_back(name);
 }
 
-StoredParameter Weights::find(const Parameter &parameter, int64_t layer) const {
+void Weights::checkAdapter(const Program &program) {
+  std::set<std::string> known;
+  for (const Parameter &parameter : program.parameters)
+    if (isAdapter(parameter.name))
+      forEachLayer(parameter, [&](const StoredTensors &stored) {
+        std::string name = kAdapterPrefix + stored.names.front();
+        checkTensor(*adapter, name, stored.shape);
+        known.insert(name);
+      });
+  for (const auto &[name, tensor] : adapter->tensors())
+    if (!known.count(name))
+      throw InputError(fmt::format(
+          "'{}': tensor '{}': expected an adapter of the model's, which has "
+          "none of that name",
+          adapter->file(), name));
+}
+
+std::optional<StoredParameter> Weights::find(const Parameter &parameter,
+                                             int64_t layer) const {
+  bool isOfAdapter = adapter && isAdapter(parameter.name);
   std::vector<const StoredTensor *> parts;
-  for (const std::string &name : storedTensors(parameter, layer).names)
-    parts.push_back(hub.find(name));
+  for (const std::string &name : storedTensors(parameter, layer).names) {
+    parts.push_back(isOfAdapter ? adapter->find(kAdapterPrefix + name)
+                                : hub.find(name));
+    if (!parts.back())
+      return std::nullopt;
+  }
   return StoredParameter(std::move(parts));
 }
 

@@ -7,6 +7,8 @@
 #include "runtime/checkpoint/HubTensors.h"
 #include "runtime/program/Program.h"
 
+#include <optional>
+
 namespace rota {
 
 /// One layer's parameter in files: tensors of one size, one after the other.
@@ -26,10 +28,15 @@ class Weights {
 public:
   /// `path` as of HubTensors. Names in it may lack the first word. Checks that
   /// every tensor of the program is there with its shape and a float type.
-  /// Throws InputError.
-  Weights(const std::string &path, const Program &program);
+  /// Those of low-rank adapters come from the folder `adapter`, in which no
+  /// other tensor may be; without a folder they may be in `path`. Throws
+  /// InputError.
+  Weights(const std::string &path, const Program &program,
+          const std::string &adapter = "");
 
-  StoredParameter find(const Parameter &parameter, int64_t layer) const;
+  /// Nothing where adapters begin with their initializers.
+  std::optional<StoredParameter> find(const Parameter &parameter,
+                                      int64_t layer) const;
   /// For people: "75 tensors of 'FOLDER'".
   std::string describe() const;
   /// Names of tensors in the files that the program has no parameter for.
@@ -37,11 +44,13 @@ public:
 
 private:
   void check(const Program &program);
-  void checkTensor(const std::string &name,
-                   const std::vector<int64_t> &shape) const;
+  void checkAdapter(const Program &program);
+  static void checkTensor(const HubTensors &hub, const std::string &name,
+                          const std::vector<int64_t> &shape);
 
   std::string place; // as given
   HubTensors hub;
+  std::optional<HubTensors> adapter;
   std::vector<std::string> unusedNames;
 };
 

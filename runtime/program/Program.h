@@ -131,8 +131,8 @@ inline constexpr double kUnbounded = 1e300;
 /// A logical parameter. In a layer stack one entry stands for all layers. The
 /// name may have placeholders: see runtime/program/TensorNames.h.
 struct Parameter {
-  std::string name;           // "model.layers.{layer}.self_attn.q_proj.weight"
-  std::vector<int64_t> shape; // shape of one layer's whole tensor; row-major
+  std::string name;            // "model.layers.{layer}.self_attn.q_proj.weight"
+  std::vector<int64_t> shape;  // shape of one layer's whole tensor; row-major
   std::vector<int64_t> layers; // that have it; empty: not in a stack
   JoinedTensor joined;
   Initializer init;

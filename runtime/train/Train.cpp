@@ -104,7 +104,11 @@ static void runCommand(const Executable &executable, Command command,
     }
     std::unique_ptr<Weights> weights;
     if (!options.weights.empty())
-      weights = std::make_unique<Weights>(options.weights, *executable.program);
+      weights = std::make_unique<Weights>(options.weights, *executable.program,
+                                          options.adapter);
+    else if (!options.adapter.empty())
+      throw InputError("'adapter': expected 'weights' beside it, to which it "
+                       "adds");
     int threads = options.threads > 0
                       ? static_cast<int>(options.threads)
                       : shareOfCores(launch, availableCores(), machineCores());

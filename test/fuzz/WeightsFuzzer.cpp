@@ -41,7 +41,7 @@ static void readWeights(const std::string &path) {
                                                   : parameter.layers) {
       std::vector<float> values(static_cast<size_t>(elementCount(parameter)));
       weights.find(parameter, layer)
-          .readFloats(0, elementCount(parameter), values.data());
+          ->readFloats(0, elementCount(parameter), values.data());
     }
 }
 

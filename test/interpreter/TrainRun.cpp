@@ -40,6 +40,8 @@ public:
 private:
   llvm::LogicalResult update(ParamOp param, int64_t layer,
                              const Tensors &gradients, int64_t t) {
+    if (param.getFrozen())
+      return llvm::success();
     UpdateFunction update = UpdateFunction::of(param);
     std::string name = parameterName(model, param, layer);
     Tensors &kept = states[name];

@@ -8,6 +8,7 @@
 #include "passes/optimizer/Passes.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/AdapterNames.h"
 #include "runtime/program/Part.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/random/Philox.h"
@@ -31,6 +32,8 @@ namespace {
 struct Arguments {
   std::string model, tokens, weights, dtype, remat = "none", output, reference;
   std::string updates; // options of build-updates; empty: no steps
+  std::string freeze;  // as of freeze-parameters
+  mlir::rota::AdapterOptions adapters;
   int64_t microbatches = 1, lossBlocks = 1, steps = 10;
   uint64_t seed = 1;
   double tolerance = 1e-5, learningRate = 3e-4, zLoss = 0;
@@ -192,10 +195,16 @@ Tensors initialParameters(const Model &model, uint64_t seed) {
   return parameters;
 }
 
-Tensors readParameters(const Model &model, const std::string &path) {
-  Tensors tensors = readTensors(path), parameters;
+/// Adapters that the file has not begin as the runtime makes them.
+Tensors readParameters(const Model &model, const std::string &path,
+                       uint64_t seed) {
+  Tensors tensors = readTensors(path);
+  Tensors parameters = initialParameters(model, seed);
   forEachParameter(model, [&](mlir::rota::ParamOp param, int64_t layer) {
     rota::Parameter parameter = describe(param, layer);
+    if (rota::isAdapter(parameter.name) &&
+        !tensors.count(tensorName(parameter, layer)))
+      return;
     std::vector<double> elements;
     for (const std::string &name : storedTensors(parameter, layer).names)
       llvm::append_range(elements, require(tensors, path, name).elements);
@@ -216,6 +225,7 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   options.sequenceLength = batch.input.rank() > 1 ? batch.input.dim(1) : 1;
   options.zLoss = arguments.zLoss;
   options.lossBlocks = arguments.lossBlocks;
+  options.adapters = arguments.adapters;
   if (arguments.stepBalance)
     options.routers.balanceOver = mlir::rota::LoadBalanceOver::Step;
   if (!arguments.dtype.empty())
@@ -225,6 +235,7 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   if (failed(built))
     throw InputError(fmt::format("cannot build '{}'", arguments.model));
   mlir::PassManager manager(&context, mlir::ModuleOp::getOperationName());
+  manager.addPass(mlir::rota::createFreezeParameters({arguments.freeze}));
   mlir::rota::DifferentiateOptions differentiate;
   differentiate.remat = arguments.remat;
   differentiate.split = arguments.split;
@@ -245,6 +256,8 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
 void addGradients(const Model &model, const Tensors &gradients,
                   Tensors &tensors) {
   forEachParameter(model, [&](mlir::rota::ParamOp param, int64_t layer) {
+    if (param.getFrozen())
+      return;
     rota::Parameter parameter = describe(param, layer);
     const Tensor &gradient = gradients.at(parameterName(model, param, layer));
     rota::StoredTensors stored = storedTensors(parameter, layer);
@@ -327,9 +340,10 @@ bool run(const Arguments &arguments) {
   auto model = Model::get(*built.module);
   if (failed(model))
     throw InputError(fmt::format("'{}' is no model", arguments.model));
-  Tensors parameters = arguments.weights.empty()
-                           ? initialParameters(*model, arguments.seed)
-                           : readParameters(*model, arguments.weights);
+  Tensors parameters =
+      arguments.weights.empty()
+          ? initialParameters(*model, arguments.seed)
+          : readParameters(*model, arguments.weights, arguments.seed);
   llvm::SmallVector<Microbatch> microbatches;
   for (int64_t i = 0; i < arguments.microbatches; ++i)
     microbatches.push_back({part(batch.input, i, arguments.microbatches),
@@ -376,6 +390,10 @@ int main(int argc, char **argv) {
   app.add_option("--updates", arguments.updates,
                  "Options of the pass build-updates: also the loss of each of "
                  "--steps on the batch, at one rate and without clipping");
+  app.add_option("--freeze", arguments.freeze);
+  app.add_option("--lora-rank", arguments.adapters.rank);
+  app.add_option("--lora-alpha", arguments.adapters.alpha);
+  app.add_option("--lora-targets", arguments.adapters.targets)->delimiter(',');
   app.add_option("--steps", arguments.steps)->check(CLI::PositiveNumber);
   app.add_option("--learning-rate", arguments.learningRate);
   app.add_flag("--split", arguments.split, "Split the backward functions");

@@ -201,7 +201,7 @@ TEST(Weights, ReadsAFolderAFileAndAnIndex) {
   for (std::string path : {folder.path("model.safetensors"), folder.path("")}) {
     Weights weights(path, program);
     float read[4];
-    weights.find(program.parameters[0], 3).readFloats(0, 4, read);
+    weights.find(program.parameters[0], 3)->readFloats(0, 4, read);
     EXPECT_TRUE(std::equal(values, values + 4, read));
     EXPECT_EQ(weights.unused(), std::vector<std::string>{"x"});
   }
@@ -241,7 +241,7 @@ TEST(Weights, StacksTensorsThatFilesHoldApart) {
   std::string path = folder.path("model.safetensors");
   writeSafetensors(path, tensors);
   float read[7];
-  Weights(path, program).find(p, 4).readFloats(3, 10, read);
+  Weights(path, program).find(p, 4)->readFloats(3, 10, read);
   EXPECT_TRUE(std::equal(read, read + 7, values.begin() + 3));
   tensors.erase("layers.4.1.0.w");
   writeSafetensors(path, tensors);
@@ -280,7 +280,7 @@ TEST(Weights, JoinedParametersReadTheirRange) {
   std::vector<float> read(8);
   Part all = optimizerPart(second, {}, {});
   forEachRun(all, 0, 8, [&](int64_t whole, int64_t at, int64_t count) {
-    weights.find(second, 4).readFloats(whole, whole + count, &read[at]);
+    weights.find(second, 4)->readFloats(whole, whole + count, &read[at]);
   });
   EXPECT_EQ(read, (std::vector<float>{1, 2, 4, 5, 7, 8, 10, 11}));
 }

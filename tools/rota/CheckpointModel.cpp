@@ -4,7 +4,7 @@
 // they do not leave this file.
 #include "tools/rota/CheckpointModel.h"
 
-#include "runtime/checkpoint/CheckpointFiles.h"
+#include "runtime/checkpoint/AdapterContents.h"
 #include "runtime/files/WriteFile.h"
 
 #include <charconv>
@@ -47,6 +47,9 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   bool isModule = options.compiler.model.ends_with(".mlir");
   if (!isModule && !options.given.contains("expert-capacity"))
     settle(build.experts.capacity, manifest, "expert-capacity");
+  if (std::optional<AdapterFacts> adapters = adaptersOf(manifest);
+      adapters && !isModule && build.adapters.rank == 0)
+    build.adapters = {adapters->rank, adapters->alpha, adapters->targets};
   if (auto type = manifest.identity.find("dtype");
       !isModule && !build.compute && type != manifest.identity.end())
     build.compute = type->second == "BF16" ? mlir::rota::ComputeType::BF16

@@ -106,12 +106,14 @@ static CommandText textOf(Command verb) {
             "Writes the weights of a checkpoint, or of a hub folder, as a "
             "folder of a model hub:\nconfig.json and safetensors under the "
             "hub's names. Quantized weights (FP8 in blocks,\nMXFP4) become "
-            "numbers of the model's type.",
+            "numbers of the model's type. Low-rank adapters that a run trained "
+            "become a folder\nas PEFT writes it, or with --merge a part of the "
+            "weights.",
             "weights",
             "A checkpoint, the newest of a folder of them, or a hub folder",
             "flag",
             {"rota convert run1 --dtype bf16 --shard-size 5GB -o hub",
-             "rota convert hub --dtype bf16 -o hub2"}};
+             "rota convert run1 --merge -o hub"}};
   case Command::Machine:
     return {"rota machine",
             "Lists the machines that plans are made for, shows the numbers of "

@@ -2,16 +2,20 @@
 //
 // The verb convert. Compiled with exceptions, since the reader of checkpoints
 // reports by them; they do not leave this file.
+#include "tools/rota/AdapterOptions.h"
 #include "tools/rota/Verbs.h"
 
+#include "runtime/checkpoint/AdapterContents.h"
 #include "runtime/checkpoint/HubFolder.h"
 #include "runtime/options/Bytes.h"
+#include "runtime/program/AdapterNames.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/text/Text.h"
 
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace rota {
@@ -73,9 +77,31 @@ static void report(const RunOptions &options, const HubForm &form,
                step.is_null() ? "hub folder" : "checkpoint's model");
 }
 
+/// Reads the folder of 'adapter' for weights that are not of a run.
+static AdapterFacts givenAdapters(const RunOptions &options) {
+  if (options.merge != !options.adapter.empty())
+    throw InputError(fmt::format("'{}': expected '{}' beside it for weights "
+                                 "that are not of a run",
+                                 options.merge ? "merge" : "adapter",
+                                 options.merge ? "adapter" : "merge"));
+  RunOptions read = options;
+  if (OptionMistake mistake = completeAdapter(read); !mistake.option.empty())
+    throw InputError(fmt::format("'{}': {}", mistake.option, mistake.message));
+  const mlir::rota::AdapterOptions &found = read.compiler.build.adapters;
+  return {found.rank, found.alpha, found.targets, ""};
+}
+
 static void convertHub(const RunOptions &options) {
   HubTensors tensors(options.checkpoint);
   HubContents contents = contentsOf(tensors, typeOf(options));
+  std::optional<HubTensors> adapter;
+  if (options.merge || !options.adapter.empty()) {
+    AdapterFacts facts = givenAdapters(options);
+    adapter.emplace(
+        (std::filesystem::path(options.adapter) / kAdapterFile).string());
+    addAdapters(contents, *adapter);
+    mergeAdapters(contents, facts.scale());
+  }
   HubForm form = formOf(options);
   HubSummary summary = writeHubFolder(contents, options.output, form);
   report(options, form, summary, options.checkpoint, nullptr);
@@ -83,8 +109,27 @@ static void convertHub(const RunOptions &options) {
 
 static void convertCheckpoint(const RunOptions &options) {
   Checkpoint checkpoint(checkpointsAt(options.checkpoint).front());
-  HubContents contents = contentsOf(checkpoint, typeOf(options));
+  std::optional<AdapterFacts> adapters = adaptersOf(checkpoint.manifest());
+  if (!options.adapter.empty() || (options.merge && !adapters))
+    throw InputError(fmt::format(
+        "'{}': expected {}", options.merge && !adapters ? "merge" : "adapter",
+        adapters ? "none beside a checkpoint, which has its own adapters"
+                 : "a checkpoint of a run that trained adapters, got '" +
+                       checkpoint.folder() + "'"));
   HubForm form = formOf(options);
+  bool keeps = adapters && !options.merge;
+  // Adapters stay in f32 unless the user says otherwise, as PEFT's do.
+  std::optional<std::string> type = typeOf(options);
+  if (keeps && !type)
+    type = "F32";
+  HubContents contents = contentsOf(checkpoint, type);
+  if (keeps) {
+    adapters->base = form.model;
+    form.shardBytes = std::numeric_limits<int64_t>::max();
+    keepAdapters(contents, *adapters);
+  } else if (adapters) {
+    mergeAdapters(contents, adapters->scale());
+  }
   HubSummary summary = writeHubFolder(contents, options.output, form);
   report(options, form, summary, checkpoint.folder(),
          checkpoint.manifest().run.step);

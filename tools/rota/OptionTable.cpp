@@ -37,68 +37,80 @@ Rows modelRows(RunOptions &o) {
   const char *group = "Model";
   mlir::rota::BuildOptions &build = o.compiler.build;
   mlir::rota::RouterLosses &routers = build.routers;
-  return {{.name = "model",
-           .group = group,
-           .value = "PATH",
-           .help = "Hub folder, config.json, or a module in a .mlir file; of "
-                   "convert, the hub folder whose other files are carried on",
-           .commands = models | convert,
-           .variable = &o.compiler.model,
-           .requiredBy = models},
-          {"allow-unknown-keys", group, "",
-           "Ignore keys of a configuration that its family does not know, with "
-           "a warning",
-           models, &build.allowUnknownKeys},
-          {"dtype", group, "TYPE",
-           "Element type of the computation or of converted weights (the "
-           "model's own)",
-           models | convert, Choice(build.compute)},
-          {"z-loss", group, "X",
-           "Adds X times the mean of logsumexp(logits)^2 to the loss that "
-           "trains",
-           train | compile | plan | probe, &build.zLoss, 0, 1e9},
-          {"loss-blocks", group, "K",
-           "Parts of the sequence for which head and loss run one after the "
-           "other, so that logits need 1/K of the bytes",
-           models, &build.lossBlocks, 1, maxLossBlocks},
-          {"mtp-loss", group, "X",
-           "Weight of the loss of multi-token prediction of a configuration "
-           "with num_nextn_predict_layers; 0: without its layer (0.3 where "
-           "there is one)",
-           train | compile | plan | probe, &build.predictionLoss, 0, 1e9},
-          {"load-balance-loss", group, "X",
-           "Adds X times the load balance of experts to the loss that trains "
-           "(without it: router_aux_loss_coef of a configuration whose "
-           "output_router_logits is true)",
-           train | compile | plan | probe, &routers.balance, 0, 1e9},
-          {"load-balance-over", group, "TOKENS",
-           "Tokens over which that load is balanced: each microbatch's, or all "
-           "of a step, whose forwards then run once more before it",
-           train | compile | plan | probe, Choice(routers.balanceOver)},
-          {"router-z-loss", group, "X",
-           "Adds X times the mean of logsumexp(logits)^2 of routers",
-           train | compile | plan | probe, &routers.zLoss, 0, 1e9},
-          {"router-bias-rate", group, "X",
-           "Adds X to the bias of choices of experts with less than the mean "
-           "load of a step, and takes X from those with more (0: biases stay)",
-           train | compile | plan | probe, &routers.biasRate, 0, 1e6},
-          {"expert-capacity", group, "X",
-           "Rows that an expert takes of a sequence, over its even share; "
-           "what exceeds them is dropped (0: nothing is)",
-           models, &build.experts.capacity, 0, 1e6},
-          {"expert-buffer", group, "X",
-           "Rows of a sequence for which a rank along 'expert' has room, over "
-           "its even share; more end the run (0: as many as there can be)",
-           models, &build.experts.buffer, 0, 1e6},
-          {"batch-size", group, "N", "Sequences in a step, all ranks together",
-           train | compile | plan | eval, &o.batchSize, 1, maxSize},
-          {"accumulate", group, "N",
-           "Parts that a step's batch is cut into, each of which goes through "
-           "the whole timeline; their gradients are added, then one update",
-           train | compile | plan | probe, &o.compiler.accumulationSteps, 1,
-           kMostAccumulationSteps},
-          {"sequence-length", group, "N", "Tokens in a sequence",
-           train | compile | plan | eval, &build.sequenceLength, 1, maxSize}};
+  return {
+      {.name = "model",
+       .group = group,
+       .value = "PATH",
+       .help = "Hub folder, config.json, or a module in a .mlir file; of "
+               "convert, the hub folder whose other files are carried on",
+       .commands = models | convert,
+       .variable = &o.compiler.model,
+       .requiredBy = models},
+      {"allow-unknown-keys", group, "",
+       "Ignore keys of a configuration that its family does not know, with "
+       "a warning",
+       models, &build.allowUnknownKeys},
+      {"dtype", group, "TYPE",
+       "Element type of the computation or of converted weights (the "
+       "model's own)",
+       models | convert, Choice(build.compute)},
+      {"z-loss", group, "X",
+       "Adds X times the mean of logsumexp(logits)^2 to the loss that "
+       "trains",
+       train | compile | plan | probe, &build.zLoss, 0, 1e9},
+      {"loss-blocks", group, "K",
+       "Parts of the sequence for which head and loss run one after the "
+       "other, so that logits need 1/K of the bytes",
+       models, &build.lossBlocks, 1, maxLossBlocks},
+      {"mtp-loss", group, "X",
+       "Weight of the loss of multi-token prediction of a configuration "
+       "with num_nextn_predict_layers; 0: without its layer (0.3 where "
+       "there is one)",
+       train | compile | plan | probe, &build.predictionLoss, 0, 1e9},
+      {"load-balance-loss", group, "X",
+       "Adds X times the load balance of experts to the loss that trains "
+       "(without it: router_aux_loss_coef of a configuration whose "
+       "output_router_logits is true)",
+       train | compile | plan | probe, &routers.balance, 0, 1e9},
+      {"load-balance-over", group, "TOKENS",
+       "Tokens over which that load is balanced: each microbatch's, or all "
+       "of a step, whose forwards then run once more before it",
+       train | compile | plan | probe, Choice(routers.balanceOver)},
+      {"router-z-loss", group, "X",
+       "Adds X times the mean of logsumexp(logits)^2 of routers",
+       train | compile | plan | probe, &routers.zLoss, 0, 1e9},
+      {"router-bias-rate", group, "X",
+       "Adds X to the bias of choices of experts with less than the mean "
+       "load of a step, and takes X from those with more (0: biases stay)",
+       train | compile | plan | probe, &routers.biasRate, 0, 1e6},
+      {"expert-capacity", group, "X",
+       "Rows that an expert takes of a sequence, over its even share; "
+       "what exceeds them is dropped (0: nothing is)",
+       models, &build.experts.capacity, 0, 1e6},
+      {"expert-buffer", group, "X",
+       "Rows of a sequence for which a rank along 'expert' has room, over "
+       "its even share; more end the run (0: as many as there can be)",
+       models, &build.experts.buffer, 0, 1e6},
+      {"lora-rank", group, "R",
+       "Trains low-rank adapters of this rank and freezes all else: y = W x "
+       "+ alpha / R * B (A x) (0: none; that of 'adapter')",
+       models, &build.adapters.rank, 0, maxSize},
+      {"lora-alpha", group, "X",
+       "The alpha of adapters (twice the rank; that of 'adapter')", models,
+       &build.adapters.alpha, 0, 1e9},
+      {"lora-targets", group, "NAME,...",
+       "Names of linear layers that get adapters, or ends of them in whole "
+       "words (q_proj, v_proj; those of 'adapter')",
+       models, &build.adapters.targets},
+      {"batch-size", group, "N", "Sequences in a step, all ranks together",
+       train | compile | plan | eval, &o.batchSize, 1, maxSize},
+      {"accumulate", group, "N",
+       "Parts that a step's batch is cut into, each of which goes through "
+       "the whole timeline; their gradients are added, then one update",
+       train | compile | plan | probe, &o.compiler.accumulationSteps, 1,
+       kMostAccumulationSteps},
+      {"sequence-length", group, "N", "Tokens in a sequence",
+       train | compile | plan | eval, &build.sequenceLength, 1, maxSize}};
 }
 
 Rows meshRows(RunOptions &o) {
@@ -257,6 +269,10 @@ Rows executionRows(RunOptions &o) {
       {"shard-size", output, "SIZE",
        "Bytes of tensors in a file, at most: 5GB, 500MB", convert,
        &o.shardSize},
+      {"merge", output, "",
+       "Add low-rank adapters, those of the checkpoint or of 'adapter', to the "
+       "weights",
+       convert, &o.merge},
       {"emit", output, "LEVEL",
        "The level to write (llvm is LLVM IR, ptx the kernels of a GPU)",
        compile, Choice(o.emit)},

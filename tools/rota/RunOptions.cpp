@@ -2,6 +2,7 @@
 //
 // Checks of options against each other and of the mesh; the options of the
 // model's builder and the arguments of the trainer.
+#include "tools/rota/AdapterOptions.h"
 #include "tools/rota/MachineOptions.h"
 #include "tools/rota/OptimizerRows.h"
 #include "tools/rota/OptionTable.h"
@@ -12,6 +13,7 @@
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
 #include "runtime/options/Lists.h"
+#include "runtime/program/AdapterNames.h"
 #include "runtime/program/DeviceTraits.h"
 #include "runtime/text/Text.h"
 
@@ -352,7 +354,8 @@ OptionMistake rota::checkOptions(RunOptions &options) {
   std::vector<Check> checks = {[&] { return readMachine(options); },
                                [&] { return checkCampaign(options.campaign); },
                                [&] { return checkTrainOptions(options); },
-                               [&] { return checkOptimizer(options); }};
+                               [&] { return checkOptimizer(options); },
+                               [&] { return completeAdapter(options); }};
   if (options.search)
     checks.push_back([&] { return checkSearchOptions(options); });
   else
@@ -425,6 +428,12 @@ modelOptions(const mlir::rota::BuildOptions &build) {
       chosen.push_back({name, numberText(value)});
   if (build.routers.balanceOver == mlir::rota::LoadBalanceOver::Step)
     chosen.push_back({"load-balance-over", "step"});
+  if (const mlir::rota::AdapterOptions &adapters = build.adapters;
+      adapters.rank > 0) {
+    chosen.push_back({kLoraRank, std::to_string(adapters.rank)});
+    chosen.push_back({kLoraAlpha, numberText(adapters.alpha)});
+    chosen.push_back({kLoraTargets, llvm::join(adapters.targets, ",")});
+  }
   return chosen;
 }
 

@@ -71,6 +71,7 @@ struct RunOptions : Options {
   // `checkpoint` and `convert`, which have `checkpoint` too.
   std::string action; // "list", "show", ...; of `machine` too
   std::string shardSize = "5GB";
+  bool merge = false;    // adapters into weights
   std::string runFolder; // `report` alone
 
   // `tokenize` and `detokenize`.

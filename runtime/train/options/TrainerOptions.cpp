@@ -149,7 +149,11 @@ std::vector<Option> trainOptions(Options &options) {
   Rows table = {{"weights", "Model", "PATH",
                  "Initial weights: a .safetensors file, an index of several "
                  "or a folder that holds one (those beside the model)",
-                 anyRun, &options.weights}};
+                 anyRun, &options.weights},
+                {"adapter", "Model", "DIR",
+                 "Initial low-rank adapters: a folder as PEFT writes it; of "
+                 "convert, those that 'merge' adds",
+                 anyRun | unsigned(Command::Convert), &options.adapter}};
   for (Rows rows :
        {optimizerRows(options.optimizer), skipRows(options.skip),
         trainingRows(options), validationRows(options.validation),

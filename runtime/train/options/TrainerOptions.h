@@ -36,6 +36,7 @@ struct Options {
   int64_t threads = 0; // compute tokens; 0: the process's share
   bool allowTf32 = false;
   std::string weights; // empty: initializers
+  std::string adapter; // a folder of PEFT; empty: initializers
   OptimizerOptions optimizer;
   SkipOptions skip;
   bool json = false;
