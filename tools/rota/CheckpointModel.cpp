@@ -23,7 +23,8 @@ CheckpointModel::~CheckpointModel() {
 }
 
 static bool isOfCheckpoints(const std::string &path) {
-  return !path.empty() && !fs::exists(fs::path(path) / "config.json") &&
+  return fs::is_directory(path) &&
+         !fs::exists(fs::path(path) / "config.json") &&
          (isCheckpoint(path) || !findCheckpoints(path).empty());
 }
 
@@ -40,11 +41,13 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   Checkpoint checkpoint(checkpointsAt(path).front());
   const Manifest &manifest = checkpoint.manifest();
   options.checkpoint = checkpoint.folder();
-  settle(options.batchSize, manifest, "batch-size");
   mlir::rota::BuildOptions &build = options.compiler.build;
-  settle(build.sequenceLength, manifest, "sequence-length");
-  // A module has its types and its experts' capacity in it.
+  // A module has its shapes, its types and its experts' capacity in it.
   bool isModule = options.compiler.model.ends_with(".mlir");
+  if (!isModule) {
+    settle(options.batchSize, manifest, "batch-size");
+    settle(build.sequenceLength, manifest, "sequence-length");
+  }
   if (!isModule && !options.given.contains("expert-capacity"))
     settle(build.experts.capacity, manifest, "expert-capacity");
   if (std::optional<AdapterFacts> adapters = adaptersOf(manifest);
