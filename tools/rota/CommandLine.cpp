@@ -155,19 +155,36 @@ static CommandText textOf(Command verb) {
   }
 }
 
+std::span<const std::string_view> rota::actionsOf(Command verb) {
+  static constexpr std::string_view checkpoint[] = {"list", "show", "verify"};
+  static constexpr std::string_view machine[] = {"list", "show", "measure"};
+  if (verb == Command::Checkpoint)
+    return checkpoint;
+  if (verb == Command::Machine)
+    return machine;
+  return {};
+}
+
+/// Takes the action of `verb` off the front of `given`.
+static std::optional<Ending> takeAction(Command verb, Texts &given,
+                                        RunOptions &options) {
+  std::span<const std::string_view> actions = actionsOf(verb);
+  if (given.empty() || !llvm::is_contained(actions, given.front()))
+    return Ending::badInput(
+        "expected one of " + llvm::join(actions, ", ") + ", got " +
+        (given.empty() ? "nothing" : "'" + given.front() + "'"));
+  options.action = given.front();
+  given.erase(given.begin());
+  return std::nullopt;
+}
+
 /// The arguments without a flag of verbs that look at checkpoints.
 static std::optional<Ending> takeCheckpoint(Command verb, CommandLine &line,
                                             RunOptions &options) {
   Texts given = std::exchange(line.positional, {});
-  if (verb == Command::Checkpoint) {
-    constexpr std::string_view actions[] = {"list", "show", "verify"};
-    if (given.empty() || !llvm::is_contained(actions, given.front()))
-      return Ending::badInput(
-          "expected one of list, show, verify, got " +
-          (given.empty() ? "nothing" : "'" + given.front() + "'"));
-    options.action = given.front();
-    given.erase(given.begin());
-  }
+  if (verb == Command::Checkpoint)
+    if (auto ending = takeAction(verb, given, options))
+      return ending;
   if (given.size() != 1)
     return Ending::badInput("expected one checkpoint or folder of checkpoints, "
                             "got " +
@@ -180,18 +197,14 @@ static std::optional<Ending> takeCheckpoint(Command verb, CommandLine &line,
 static std::optional<Ending> takeMachine(CommandLine &line,
                                          RunOptions &options) {
   Texts given = std::exchange(line.positional, {});
-  constexpr std::string_view actions[] = {"list", "show", "measure"};
-  if (given.empty() || !llvm::is_contained(actions, given.front()))
-    return Ending::badInput(
-        "expected one of list, show, measure, got " +
-        (given.empty() ? "nothing" : "'" + given.front() + "'"));
-  options.action = given.front();
+  if (auto ending = takeAction(Command::Machine, given, options))
+    return ending;
   size_t names = options.action == "show" ? 1 : 0;
-  if (given.size() != 1 + names)
+  if (given.size() != names)
     return Ending::badInput("expected " +
                             std::string(names ? "one machine" : "nothing") +
                             " after " + options.action + ", got " +
-                            counted(int64_t(given.size() - 1), "argument"));
+                            counted(int64_t(given.size()), "argument"));
   if (names > 0)
     options.machine = given.back();
   return std::nullopt;

@@ -6,6 +6,8 @@
 
 #include "tools/rota/RunOptions.h"
 
+#include <span>
+
 namespace rota {
 
 /// The rows, with `options` as their variables: those that change what is
@@ -18,6 +20,10 @@ OptionMistake checkOptions(RunOptions &options);
 
 /// Checks the options of `schedule` against each other.
 OptionMistake checkScheduleOptions(const RunOptions &options);
+
+/// The words that an argument of `verb` without a flag begins with: what
+/// `checkpoint` and `machine` do. None for other verbs.
+std::span<const std::string_view> actionsOf(Command verb);
 
 } // namespace rota
 

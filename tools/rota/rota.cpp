@@ -3,8 +3,10 @@
 // rota: compile, plan and train language models; make and check schedules; look
 // at checkpoints.
 #include "runtime/files/Streams.h"
+#include "tools/rota/Completion.h"
 #include "tools/rota/Docs.h"
 #include "tools/rota/Verbs.h"
+#include "tools/rota/Version.h"
 
 #include <fmt/format.h>
 
@@ -47,8 +49,8 @@ program that trains the model.
 Usage: rota VERB [RUN.json] [flags]
 
 {}
-`rota help VERB` lists the verb's flags, `rota --version` the version. Exit codes: 0 success, 1 the work
-failed, 2 bad arguments or input.
+`rota help VERB` lists the verb's flags, `rota --version` the versions of rota and its libraries.
+Exit codes: 0 success, 1 the work failed, 2 bad arguments or input.
 )";
 
 static void printUsage() {
@@ -81,25 +83,27 @@ static const Verb *findVerb(std::string_view name) {
   return nullptr;
 }
 
-/// Prints the reference of a topic for the target rota-docs.
-static int runDocs(std::string_view topic) {
+static std::vector<std::pair<Command, std::string_view>> verbNames() {
   std::vector<std::pair<Command, std::string_view>> names;
   for (const Verb &verb : verbs)
     names.emplace_back(verb.command, verb.name);
-  return printDocs(topic, names);
+  return names;
 }
 
 static int run(int argc, char **argv) {
   std::string_view name = argc > 1 ? argv[1] : "";
-  if (name == "docs")
-    return runDocs(argc > 2 ? argv[2] : "");
+  std::string_view topic = argc > 2 ? argv[2] : "";
+  if (name == "docs") // for the target rota-docs
+    return printDocs(topic, verbNames());
+  if (name == "completion") // for packages
+    return printCompletion(topic, verbNames());
   bool isHelp = name == "--help" || name == "-h" || name == "help";
   if (isHelp && argc < 3) {
     printUsage();
     return kExitSuccess;
   }
   if (name == "--version") {
-    fmt::print("rota {}\n", ROTA_VERSION);
+    printVersion();
     return kExitSuccess;
   }
   const Verb *verb = findVerb(isHelp ? argv[2] : name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/mpi/Library.h"
 #include "runtime/Error.h"
+#include "runtime/collective/mpi/MpiCommunicator.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -48,6 +49,17 @@ MpiLibrary::MpiLibrary() {
   find(library, "ompi_mpi_byte", byte);
   find(library, "ompi_request_null", requestNull);
   find(library, "ompi_mpi_errors_return", errorsReturn);
+}
+
+std::string mpiVersion() {
+  decltype(&MPI_Get_library_version) libraryVersion = nullptr;
+  find(openLibrary(), "MPI_Get_library_version", libraryVersion);
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  libraryVersion(text, &length);
+  // Open MPI goes on with the machine that built it.
+  std::string version(text, length);
+  return version.substr(0, version.find(','));
 }
 
 } // namespace rota

@@ -31,6 +31,10 @@ namespace rota {
 std::unique_ptr<Communicator>
 makeMpiCommunicator(std::function<std::string()> advice = {});
 
+/// The version, in its own words ("Open MPI v4.1.4"), of the library that
+/// makeMpiCommunicator would load. Throws RunError where MPI is missing.
+std::string mpiVersion();
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_COLLECTIVE_MPI_MPICOMMUNICATOR_H

@@ -6,10 +6,15 @@
 
 namespace rota {
 
+static constexpr const char *kMissing =
+    "this trainer's runtime was built without MPI: expected mpi.h of Open MPI "
+    "(Debian: libopenmpi-dev) when Rota was built";
+
 std::unique_ptr<Communicator>
 makeMpiCommunicator(std::function<std::string()>) {
-  throw RunError("this trainer's runtime was built without MPI: expected mpi.h "
-                 "of Open MPI (Debian: libopenmpi-dev) when Rota was built");
+  throw RunError(kMissing);
 }
+
+std::string mpiVersion() { throw RunError(kMissing); }
 
 } // namespace rota
