@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of IR, passes and tools: RUN lines checked with FileCheck.
 import ctypes
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -47,6 +48,14 @@ try:
     config.available_features.add("nvidia-driver")
 except OSError:
     pass
+# A package is made, installed and removed in mounts of its own, as root; a wheel
+# in an environment of Python.
+if os.getuid() == 0 and importlib.util.find_spec("ensurepip") and all(
+        shutil.which(program)
+        for program in ("cpack", "dpkg", "ldd", "readelf", "unshare")) and (
+        subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
+                       stderr=subprocess.DEVNULL).returncode == 0):
+    config.available_features.add("package")
 # A browser, for pages.
 chromium = shutil.which("chromium") or shutil.which("google-chrome")
 if chromium:
