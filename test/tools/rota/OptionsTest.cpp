@@ -238,11 +238,11 @@ TEST_F(OptionsTest, ExamplesOfHelpAreRead) {
   std::filesystem::create_directory("run1");
   std::filesystem::create_directory_symlink(ROTA_SOURCE_DIR "/models",
                                             "models");
-  for (Command verb : {Command::Train, Command::Compile, Command::Plan,
-                       Command::Probe, Command::Schedule, Command::Checkpoint,
-                       Command::Convert, Command::Eval, Command::Report,
-                       Command::Machine, Command::Tokenize,
-                       Command::Detokenize}) {
+  for (Command verb :
+       {Command::Train, Command::Compile, Command::Plan, Command::Probe,
+        Command::Schedule, Command::Checkpoint, Command::Convert, Command::Eval,
+        Command::Report, Command::Machine, Command::Tokenize,
+        Command::Detokenize}) {
     EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(kExitSuccess));
     std::vector<std::string> examples = examplesIn(printed);
     EXPECT_EQ(examples.size(), 2u) << printed;
