@@ -20,7 +20,7 @@ using Vector = typename Numbers<T, kCount>::Type;
 // Element types: how numbers lie in memory, and what they are added as.
 
 /// f32, or i32, whose sums wrap around.
-template <typename T> struct Plain {
+template <typename T> struct PlainElement {
   using Stored = T;
   template <int kCount> using Wide = Vector<T, kCount>;
   template <int kCount> static Wide<kCount> widen(Vector<T, kCount> stored) {
@@ -31,7 +31,7 @@ template <typename T> struct Plain {
   }
 };
 
-struct BFloat16 {
+struct RoundedElement {
   using Stored = uint16_t;
   template <int kCount> using Wide = Vector<float, kCount>;
   /// By shifts: LLVM would make additions of widened bf16 one operation of
@@ -53,7 +53,7 @@ template <typename Element, int kCount>
 typename Element::template Wide<kCount>
 sumOf(typename Element::template Wide<kCount> a,
       typename Element::template Wide<kCount> b) {
-  if constexpr (__is_same(Element, Plain<int32_t>)) {
+  if constexpr (__is_same(Element, PlainElement<int32_t>)) {
     using Bits = Vector<uint32_t, kCount>;
     Bits sum = __builtin_bit_cast(Bits, a) + __builtin_bit_cast(Bits, b);
     return __builtin_bit_cast(decltype(a), sum);
@@ -63,7 +63,7 @@ sumOf(typename Element::template Wide<kCount> a,
 }
 
 /// Where elements are: `length` contiguous ones in each row, `stride` apart.
-struct Rows {
+struct ElementRows {
   int64_t count, length, stride;
 
   /// One row needs no division.
@@ -121,7 +121,7 @@ template <typename Element> struct Addition {
 template <typename Element>
 void add(ROTA_GLOBAL void *sum, const ROTA_GLOBAL void *terms, int64_t count) {
   constexpr int width = kWidth<typename Element::Stored>;
-  Rows one{count, count, count};
+  ElementRows one{count, count, count};
   forEachChunk<width>(one.hasChunks(sum, width) && one.hasChunks(terms, width),
                       count, Addition<Element>{sum, terms});
 }
@@ -132,7 +132,7 @@ struct Rounding {
 
   template <int kCount> void run(int64_t i) const {
     auto wide = load<float, kCount>(values, i);
-    store<uint16_t, kCount>(BFloat16::round<kCount>(wide), rounded, i);
+    store<uint16_t, kCount>(RoundedElement::round<kCount>(wide), rounded, i);
   }
 };
 
@@ -150,12 +150,12 @@ template <typename Element> struct Combination {
   const cuda::Term *terms;
   int64_t termCount, termLength;
   ROTA_GLOBAL void *out;
-  Rows outRows;
+  ElementRows outRows;
   int32_t mode;
 
   template <int kCount> auto read(int64_t t, int64_t i) const {
     GlobalTerm term = termOf(terms, t);
-    Rows rows{outRows.count, termLength, term.stride};
+    ElementRows rows{outRows.count, termLength, term.stride};
     return Element::template widen<kCount>(
         load<T, kCount>(term.data, rows.at(i)));
   }
@@ -183,12 +183,12 @@ void combine(const cuda::Term *terms, int64_t termCount, ROTA_GLOBAL void *out,
              int64_t count, int64_t termLength, int64_t outLength,
              int64_t outStride, int32_t mode) {
   constexpr int width = kWidth<typename Element::Stored>;
-  Rows outRows{count, outLength, outStride};
+  ElementRows outRows{count, outLength, outStride};
   bool hasChunks = outRows.hasChunks(out, width);
 #pragma nounroll
   for (int64_t t = 0; t < termCount; ++t) {
     GlobalTerm term = termOf(terms, t);
-    Rows rows{count, termLength, term.stride};
+    ElementRows rows{count, termLength, term.stride};
     hasChunks = hasChunks && rows.hasChunks(term.data, width);
   }
   forEachChunk<width>(
@@ -199,7 +199,7 @@ void combine(const cuda::Term *terms, int64_t termCount, ROTA_GLOBAL void *out,
 template <typename T> struct Copy {
   const ROTA_GLOBAL void *source;
   ROTA_GLOBAL void *destination;
-  Rows from, to;
+  ElementRows from, to;
 
   template <int kCount> void run(int64_t i) const {
     store<T, kCount>(load<T, kCount>(source, from.at(i)), destination,
@@ -209,7 +209,7 @@ template <typename T> struct Copy {
 
 template <typename T>
 void copy(const ROTA_GLOBAL void *source, ROTA_GLOBAL void *destination,
-          Rows from, Rows to) {
+          ElementRows from, ElementRows to) {
   constexpr int width = kWidth<T>;
   forEachChunk<width>(from.hasChunks(source, width) &&
                           to.hasChunks(destination, width),
@@ -220,16 +220,16 @@ void copy(const ROTA_GLOBAL void *source, ROTA_GLOBAL void *destination,
 
 ROTA_KERNEL rota_add_f32(ROTA_GLOBAL float *sum, const ROTA_GLOBAL float *terms,
                          int64_t count) {
-  add<Plain<float>>(sum, terms, count);
+  add<PlainElement<float>>(sum, terms, count);
 }
 ROTA_KERNEL rota_add_bf16(ROTA_GLOBAL uint16_t *sum,
                           const ROTA_GLOBAL uint16_t *terms, int64_t count) {
-  add<BFloat16>(sum, terms, count);
+  add<RoundedElement>(sum, terms, count);
 }
 
 ROTA_KERNEL rota_round_bf16(ROTA_GLOBAL uint16_t *rounded,
                             const ROTA_GLOBAL float *values, int64_t count) {
-  Rows one{count, count, count};
+  ElementRows one{count, count, count};
   forEachChunk<8>(one.hasChunks(rounded, 8) && one.hasChunks(values, 8), count,
                   Rounding{rounded, values});
 }
@@ -238,22 +238,22 @@ ROTA_KERNEL rota_combine_f32(const cuda::Term *terms, int64_t termCount,
                              ROTA_GLOBAL float *out, int64_t count,
                              int64_t termLength, int64_t outLength,
                              int64_t outStride, int32_t mode) {
-  combine<Plain<float>>(terms, termCount, out, count, termLength, outLength,
-                        outStride, mode);
+  combine<PlainElement<float>>(terms, termCount, out, count, termLength,
+                               outLength, outStride, mode);
 }
 ROTA_KERNEL rota_combine_bf16(const cuda::Term *terms, int64_t termCount,
                               ROTA_GLOBAL uint16_t *out, int64_t count,
                               int64_t termLength, int64_t outLength,
                               int64_t outStride, int32_t mode) {
-  combine<BFloat16>(terms, termCount, out, count, termLength, outLength,
-                    outStride, mode);
+  combine<RoundedElement>(terms, termCount, out, count, termLength, outLength,
+                          outStride, mode);
 }
 ROTA_KERNEL rota_combine_i32(const cuda::Term *terms, int64_t termCount,
                              ROTA_GLOBAL int32_t *out, int64_t count,
                              int64_t termLength, int64_t outLength,
                              int64_t outStride, int32_t mode) {
-  combine<Plain<int32_t>>(terms, termCount, out, count, termLength, outLength,
-                          outStride, mode);
+  combine<PlainElement<int32_t>>(terms, termCount, out, count, termLength,
+                                 outLength, outStride, mode);
 }
 
 ROTA_KERNEL rota_copy_2(const ROTA_GLOBAL uint16_t *source,
