@@ -75,7 +75,7 @@ LogicalResult ProgramLowering::formKernels() {
 
 LogicalResult ProgramLowering::plan() {
   library.emplace(module.getContext(), device->target());
-  auto lowered = lowerTasks(module, *library);
+  auto lowered = lowerTasks(module, *library, facts.samples);
   if (failed(lowered))
     return failure();
   tasks = std::move(lowered->tasks);

@@ -33,6 +33,7 @@ struct ModelFacts {
   int64_t accumulationSteps = 1;    // Program::accumulationSteps
   std::string optimizer;            // Program::optimizer
   std::vector<ModelOption> options; // Program::modelOptions
+  bool samples = false;             // Program::samples
 };
 
 /// A module on its way to a trainer. The functions are called in this order;

@@ -101,7 +101,7 @@ LogicalResult describeData(const Model &model, const ProgramMesh &mesh,
         {term.lossTerm().getName().str(),
          term.lossTerm().getCoefficient().convertToDouble()});
   if (func::FuncOp logits = model.function("logits")) {
-    if (program.lossCalls > 1)
+    if (program.lossCalls > 1 && !program.samples)
       return logits.emitOpError("expected a loss of the whole sequence where "
                                 "logits are written, got one of a part in ")
              << program.lossCalls;

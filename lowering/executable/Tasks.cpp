@@ -83,8 +83,9 @@ public:
         writer(model.module->getContext()), tables(std::move(losses)),
         collectives(mesh, layout.program.collectives) {}
 
-  FailureOr<LoweredModel> run() {
+  FailureOr<LoweredModel> run(bool samples) {
     layout.program.mesh = mesh.axes();
+    layout.program.samples = samples;
     layout.kinds.resize(model.kinds().size());
     auto addresses = layOutParameters(model, collectives, layout);
     if (failed(addresses))
@@ -276,7 +277,8 @@ private:
 
 } // namespace
 
-FailureOr<LoweredModel> lowerTasks(ModuleOp module, KernelLibrary &library) {
+FailureOr<LoweredModel> lowerTasks(ModuleOp module, KernelLibrary &library,
+                                   bool samples) {
   auto model = Model::get(module);
   auto mesh = ProgramMesh::get(module);
   if (failed(model) || failed(mesh))
@@ -287,7 +289,7 @@ FailureOr<LoweredModel> lowerTasks(ModuleOp module, KernelLibrary &library) {
   std::vector<AuxiliaryLoss> losses;
   for (const mlir::rota::AuxiliaryLossInfo &loss : *found)
     losses.push_back({loss.name, loss.coefficient, loss.weight});
-  return Lowering(*model, std::move(losses), *mesh, library).run();
+  return Lowering(*model, std::move(losses), *mesh, library).run(samples);
 }
 
 } // namespace rota::lowering

@@ -17,13 +17,14 @@ struct LoweredModel {
 
 /// Lowers every function of `module` to a task: those of the module to tasks of
 /// their names, `@forward` of layer kind `@decoder` to `decoder.forward`. A
-/// function `logits`, if there, is a task that runs beside the loss. Missing
+/// function `logits`, if there, is a task that runs beside the loss, or in a
+/// program that `samples` instead of it. Missing
 /// kernels are emitted into `library`. Fills mesh, collectives, parameters,
 /// data forms, tasks, kernels and counts of `layout.program`.
 /// Residuals with `rota.offload` are in the frame's block of those that may
 /// rest in host memory; `offloadsInput` tells the same of the input activation.
-llvm::FailureOr<LoweredModel> lowerTasks(mlir::ModuleOp module,
-                                         KernelLibrary &library);
+llvm::FailureOr<LoweredModel>
+lowerTasks(mlir::ModuleOp module, KernelLibrary &library, bool samples = false);
 
 } // namespace rota::lowering
 

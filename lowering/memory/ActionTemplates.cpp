@@ -285,11 +285,15 @@ void ActionTemplates::addLoss(bool inputs, bool weights) {
     made.evalCalls.push_back(lossCall(loss.forward, block));
   if (plan.layout.logits < 0)
     return;
-  Call logits = lossCall(plan.layout.logits, /*block=*/0);
-  logits.frame[Output] = byMicrobatch(
-      plan.stage.logits, partBytes(plan.program.logits, plan.program));
-  made.calls.push_back(logits);
-  made.evalCalls.push_back(logits);
+  bool samples = plan.program.samples;
+  int64_t bytes = partBytes(plan.program.logits, plan.program);
+  for (int64_t block = 0; block < plan.program.lossCalls; ++block) {
+    Call logits = lossCall(plan.layout.logits, block);
+    logits.frame[Output] = byMicrobatch(plan.stage.logits, samples ? 0 : bytes);
+    made.evalCalls.push_back(logits);
+    if (!samples)
+      made.calls.push_back(logits);
+  }
 }
 
 void ActionTemplates::addStartCalls() {

@@ -274,15 +274,20 @@ void CallVerifier::lossValue(int task, int m, int64_t block, bool isLogits) {
   readPart(Input, state.layout.activationBytes,
            {ValueKind::Activation, state.first.back(), m}, block);
   expectLossAddresses(m, block);
-  if (isLogits)
-    expectField(Output, state.stage.logits +
-                            m * partBytes(state.program.logits, state.program));
+  if (isLogits) {
+    int64_t number = state.program.samples ? 0 : m;
+    expectField(Output,
+                state.stage.logits +
+                    number * partBytes(state.program.logits, state.program));
+  }
   endCall();
 }
 
 void CallVerifier::logits(int m) {
-  if (state.layout.logits >= 0)
-    lossValue(state.layout.logits, m, /*block=*/0, /*isLogits=*/true);
+  if (state.layout.logits < 0 || (state.program.samples && state.training))
+    return;
+  for (int64_t block = 0; block < state.program.lossCalls; ++block)
+    lossValue(state.layout.logits, m, block, /*isLogits=*/true);
 }
 
 void CallVerifier::walkBackward(const Action &a) {

@@ -3,6 +3,7 @@
 // Lays out what lives as long as the program, region by region.
 #include "lowering/memory/StaticBlocks.h"
 
+#include "runtime/program/Part.h"
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
@@ -313,12 +314,22 @@ private:
         if (task >= 0)
           updateScratch = std::max(updateScratch, layout.scratchBytes[task]);
     }
+    // Runs for single tokens have the logits after the scratch of their task.
+    Packer sample;
+    int64_t logits = -1;
+    if (program.samples && hasLoss) {
+      sample.add(layout.scratchBytes[layout.logits]);
+      logits = sample.add(logitsBytes(program));
+    }
     Packer step;
     StepOffsets &at = stage.step;
     at.scalars = step.add(4 * int64_t(program.scalars.size()));
     at.squares = step.add(4 * rows);
     at.scratch = step.add(updateScratch);
-    offsets.scratch = arena.add(std::max(scratch, step.bytes()));
+    offsets.scratch =
+        arena.add(std::max({scratch, step.bytes(), sample.bytes()}));
+    if (logits >= 0)
+      stage.logits = offsets.scratch + logits;
     for (int64_t *offset : {&at.scalars, &at.squares, &at.scratch})
       *offset += offsets.scratch;
     at.constants = offsets.constants;
@@ -380,8 +391,8 @@ private:
       return;
     stage.targetData = arena.add(count * partBytes(program.target, program));
     stage.loss = arena.add(count * lossBytes(program));
-    if (!program.logits.shape.empty())
-      stage.logits = arena.add(count * partBytes(program.logits, program));
+    if (!program.logits.shape.empty() && !program.samples)
+      stage.logits = arena.add(logitsBytes(program));
   }
 
   const ModelLayout &layout;

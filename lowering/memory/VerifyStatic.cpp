@@ -3,6 +3,8 @@
 // Regions one after the other, and static blocks apart inside them.
 #include "lowering/memory/VerifyStatic.h"
 
+#include "runtime/program/Part.h"
+
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -153,6 +155,11 @@ private:
     verify(at.scalars, 4 * int64_t(program.scalars.size()), "the scalars");
     verify(at.squares, 4 * rows, "the sums of squares");
     verify(at.scratch, scratch, "the scratch of updates");
+    if (program.samples && stage.logits >= 0) {
+      const Region *r = findRegion(stage.regions, "scratch");
+      end = (r ? r->offset : 0) + layout.scratchBytes[layout.logits];
+      verify(stage.logits, logitsBytes(program), "the logits");
+    }
     if (const Region *r = findRegion(stage.regions, "constants");
         !r || at.constants != r->offset)
       fail("expected the constants of updates at the region 'constants', got "
@@ -206,7 +213,9 @@ private:
     addOptional(stage.targetData, partBytes(program.target, program),
                 "the targets");
     addOptional(stage.loss, lossBytes(program), "the losses");
-    addOptional(stage.logits, partBytes(program.logits, program), "the logits");
+    if (!program.samples)
+      addOptional(stage.logits, partBytes(program.logits, program),
+                  "the logits");
     for (const AuxiliarySums &sums : stage.auxiliarySums)
       addOptional(sums.offset, 4 * int64_t(sums.losses.size()),
                   "the auxiliary losses");

@@ -73,6 +73,16 @@ std::string MetricsFolder::addStep(int64_t step,
   return warning.empty() ? second : warning;
 }
 
+std::string MetricsFolder::addSample(const std::string &line) {
+  try {
+    AppendFile samples(inFolder(folder, metricsfiles::samples));
+    return append(samples,
+                  (samples.endsWithinLine() ? "\n" : "") + line + "\n");
+  } catch (const RunError &error) {
+    return std::exchange(hasWarned, true) ? "" : error.what();
+  }
+}
+
 std::string MetricsFolder::replace(const char *name,
                                    std::string_view text) const {
   try {

@@ -5,6 +5,7 @@
 //   run.json       the program, its options and its plan; of the last run
 //   metrics.jsonl  a line for each step, appended by each run; of lines with
 //                  one step the last counts
+//   samples.jsonl  a line for each sample, appended likewise
 //   events.out.tfevents.*  the same numbers for TensorBoard, a file a run
 //   trace.json     planned and real times of the first steps, of the last run
 //   summary.json   the end of the last run that ended
@@ -26,6 +27,7 @@ namespace rota {
 namespace metricsfiles {
 inline constexpr const char *run = "run.json";
 inline constexpr const char *steps = "metrics.jsonl";
+inline constexpr const char *samples = "samples.jsonl";
 inline constexpr const char *trace = "trace.json";
 inline constexpr const char *summary = "summary.json";
 } // namespace metricsfiles
@@ -53,6 +55,10 @@ public:
   /// could not be written for the first time in this run; the step's numbers
   /// are lost then, and later steps are tried again.
   std::string addStep(int64_t step, const std::vector<Metric> &metrics);
+
+  /// Appends the line of a sample, without its end. Returns a warning as
+  /// addStep does.
+  std::string addSample(const std::string &line);
 
   /// Replaces a file of the folder. Returns a warning when that fails.
   std::string replace(const char *name, std::string_view text) const;

@@ -20,7 +20,7 @@
 namespace rota {
 
 /// The commands of the tool and of the trainer that take options; a mask in
-/// each row. A trainer has Train, Probe and Eval.
+/// each row. A trainer has Train, Probe, Eval and Generate.
 enum class Command : unsigned {
   Train = 1,
   Compile = 2,
@@ -33,7 +33,8 @@ enum class Command : unsigned {
   Report = 256,
   Machine = 512,
   Tokenize = 1024,
-  Detokenize = 2048
+  Detokenize = 2048,
+  Generate = 4096
 };
 
 constexpr unsigned operator|(Command a, Command b) {

@@ -161,4 +161,11 @@ int rankOf(const std::vector<MeshAxis> &mesh,
   return static_cast<int>(rank);
 }
 
+int64_t logitsBytes(const Program &program) {
+  int64_t block =
+      byteSize(program.logits.type) *
+      partElements(program.logits.shape, program.logits.division, program.mesh);
+  return program.samples ? block : program.microbatches * block;
+}
+
 } // namespace rota

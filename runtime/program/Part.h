@@ -54,6 +54,9 @@ int rankOf(const std::vector<MeshAxis> &mesh,
 /// The number of the axis `stage` in a mesh that has it.
 int stageAxis(const std::vector<MeshAxis> &mesh);
 
+/// Bytes of the logits of a rank that has them.
+int64_t logitsBytes(const Program &program);
+
 /// Elements that a rank gives to a collective, and gets from it.
 int64_t inputElements(const Collective &collective,
                       const std::vector<MeshAxis> &mesh);

@@ -384,7 +384,7 @@ struct ActionTemplate {
   int round = 0;
   std::vector<Clear> clears;   // training only
   std::vector<Call> calls;     // training
-  std::vector<Call> evalCalls; // validation: only what the loss value needs
+  std::vector<Call> evalCalls; // validation: the loss value's; then of logits
 };
 
 /// One entry of a stage's timeline. Its slots and waits are ranges of the
@@ -443,7 +443,7 @@ struct Stage {
   // the rest stays zero.
   int64_t inputData = -1, targetData = -1;
   int64_t loss = -1;   // [microbatches, lossCalls, lossNumbers] f32
-  int64_t logits = -1; // [microbatches] blocks, only when asked for
+  int64_t logits = -1; // [microbatches] blocks, or where it `samples` one block
   std::vector<AuxiliarySums> auxiliarySums;
   std::vector<ObservedTables> observedTables;
   // f32, one for each auxiliary loss, which the runtime fills when it knows the
@@ -507,14 +507,14 @@ struct Program {
   // with a barrier, and of a step in the steady state without barriers.
   double bubble = 0.0, steadyBubble = 0.0;
   int64_t microbatches = 1; // microbatches that the timeline runs
-  // Times that a step runs the timeline before its update, each with
-  // microbatches of its own.
+  // Timelines of a step before its update, each with its own microbatches.
   int64_t accumulationSteps = 1;
   // Input tokens are below `vocabulary` and targets below `classes`; both are 0
   // where inputs are not tokens.
   int64_t vocabulary = 0, classes = 0;
   DataForm input, target; // for one microbatch
-  DataForm logits;        // for one microbatch; empty shape: not compiled in
+  DataForm logits;        // for one call of the loss; empty shape: none
+  bool samples = false;   // logits are of samples: in no training or validation
   int64_t parameterCount = 0; // tied parameters once
   double flopsPerToken = 0.0; // forward and backward, without recomputation
   std::vector<MeshAxis> mesh; // `stage` is one of them

@@ -303,6 +303,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("input", x.input);
   v("target", x.target);
   v("logits", x.logits);
+  v("samples", x.samples);
   v("parameterCount", x.parameterCount);
   v("flopsPerToken", x.flopsPerToken);
   v("mesh", x.mesh);

@@ -168,6 +168,26 @@ private:
            partElements(form.shape, form.division, program.mesh);
   }
 
+  void verifyLogits(int stage, const std::string &what) {
+    const DataForm &form = program.logits;
+    int64_t offset = program.stages[stage].logits;
+    division(form.division, form.shape, what + "logits");
+    if (!error.empty() || (offset < 0 && !program.samples))
+      return;
+    if (form.shape.empty())
+      return fail(what + "expected a shape of the logits");
+    place(stage, offset, logitsBytes(program), true, what + "logits");
+    if (!program.samples)
+      return;
+    // A block has the rows of one call of the loss.
+    std::vector<int64_t> rows = form.shape;
+    rows.resize(2);
+    rows[1] *= program.lossCalls;
+    if (form.shape.size() != 3 || rows != program.target.shape)
+      fail(what + "expected logits [batch, sequence, classes] of the targets "
+                  "of a call of the loss");
+  }
+
   void verifyAuxiliary(int stage, const std::string &what) {
     const Stage &s = program.stages[stage];
     for (const AuxiliarySums &sums : s.auxiliarySums) {
@@ -232,10 +252,7 @@ private:
           what + "targets");
     place(stage, s.loss, program.microbatches * lossBytes(program), true,
           what + "losses");
-    place(stage, s.logits, dataBytes(program.logits, "logits"), true,
-          what + "logits");
-    if (s.logits >= 0 && program.logits.shape.empty())
-      fail(what + "expected a shape of the logits");
+    verifyLogits(stage, what);
     verifyAuxiliary(stage, what);
     verifyObserved(stage, what);
     for (const Region &region : s.regions)

@@ -157,6 +157,11 @@ private:
       verifyCall(call, slots);
     for (const Call &call : actionTemplate.evalCalls)
       verifyCall(call, slots);
+    if (program.samples && isCompute(actionTemplate.kind) &&
+        !isForward(actionTemplate.kind) && !actionTemplate.evalCalls.empty())
+      expect(2 * program.lossCalls,
+             static_cast<int64_t>(actionTemplate.evalCalls.size()),
+             ": calls of the loss and of logits");
   }
 
   /// Whether the action names a template, slots and waits that are there.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The tokens of files of bytes: each byte is its own.
 #include "runtime/tokenizer/Tokenizer.h"
 #include "runtime/tokenizer/Utf8.h"
 
@@ -17,10 +19,7 @@ public:
 
 class ByteTokenizer final : public Tokenizer {
 public:
-  ByteTokenizer() {
-    vocabulary = 256;
-    path = "bytes";
-  }
+  ByteTokenizer() { vocabulary = 256; }
 
   std::unique_ptr<Encoder> makeEncoder() const override {
     return std::make_unique<ByteEncoder>();

@@ -60,8 +60,9 @@ protected:
 };
 
 /// Opens a tokenizer.json or a tokenizer.model, or the one in a folder, in
-/// which tokenizer.json comes first. Throws InputError that names file, place
-/// and what is wrong or not supported.
+/// which tokenizer.json comes first; or that of bytes, where `path` is "bytes"
+/// and no file. Throws InputError that names file, place and what is wrong or
+/// not supported.
 std::unique_ptr<Tokenizer> openTokenizer(const std::string &path);
 
 /// The path of tokenizer.json or else tokenizer.model in a folder; nothing

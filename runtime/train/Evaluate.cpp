@@ -8,8 +8,7 @@
 #include "runtime/text/Text.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Train.h"
-#include "runtime/train/state/Initialize.h"
-#include "runtime/train/state/Resume.h"
+#include "runtime/train/state/GivenWeights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,34 +36,7 @@ static WholeBatches openData(const Program &program, const Options &options) {
                           TokenBounds{program.vocabulary, program.classes})};
 }
 
-namespace {
-
-/// The weights of an evaluation.
-struct Evaluated {
-  std::optional<int64_t> step; // of the checkpoint that they are of, if any
-  std::string source;          // for people
-};
-
-} // namespace
-
-static Evaluated readWeights(Rank &rank, const Run &run) {
-  Evaluated weights;
-  if (const std::string &path = run.options.checkpoint; !path.empty()) {
-    ResumeOptions from;
-    from.from = path;
-    auto resumed = resume(rank, {from, "", {}, StateExtent::Masters});
-    weights.step = resumed->state.step;
-    weights.source =
-        fmt::format("step {} of '{}'", *weights.step, resumed->folder);
-  } else {
-    weights.source = describeWeights(run.options.seed, run.weights);
-    initializeMasters(rank, run.options.seed, run.weights);
-  }
-  completeInitialization(rank);
-  return weights;
-}
-
-static void print(const Options &options, const Evaluated &weights,
+static void print(const Options &options, const GivenWeights &weights,
                   const Loss &total, int64_t batches) {
   double loss = total.main();
   auto tokens = static_cast<int64_t>(total.weight); // targets that count
@@ -90,8 +62,7 @@ static void print(const Options &options, const Evaluated &weights,
 
 void evaluate(const Run &run) {
   const Program &program = *run.executable.program;
-  if (run.options.checkpoint.empty() && !run.weights)
-    throw InputError("expected --weights, or --checkpoint for those of a run");
+  requireWeights(run);
   WholeBatches data = openData(program, run.options);
   ValidationOptions validation;
   validation.steps = data.batches();
@@ -99,7 +70,7 @@ void evaluate(const Run &run) {
     validation.steps = std::min(run.options.evalSteps, data.batches());
   run.machine.run([&](Rank &rank) {
     Executor executor(rank, /*tracedRuns=*/0);
-    Evaluated weights = readWeights(rank, run);
+    GivenWeights weights = readGivenWeights(rank, run);
     // The first signal ends the process: it has nothing to save.
     std::optional<Loss> loss = Evaluation(rank, executor, validation, data)
                                    .run(weights.step.value_or(0));

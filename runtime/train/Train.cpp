@@ -26,6 +26,11 @@ static constexpr int kPrintingProcesses = 8;
 
 void train(const Run &run) {
   const Program &program = *run.executable.program;
+  if (OptionMistake mistake = checkPrompt(run.options.samples);
+      !mistake.option.empty())
+    throw InputError("'" + mistake.option + "': " + mistake.message);
+  if (run.options.samples.isOn())
+    requirePrompt(program, run.options.samples);
   RunData data(program, run.options);
   Identity identity = runIdentity(program, run.options);
   catchSignals();
@@ -119,9 +124,10 @@ static void runCommand(const Executable &executable, Command command,
     device.allowTf32 = options.allowTf32;
     ProcessRanks machine(executable, connection, device, options.profile);
     Run run{executable, options, machine, weights.get()};
-    command == Command::Probe  ? probe(run)
-    : command == Command::Eval ? evaluate(run)
-                               : train(run);
+    command == Command::Probe      ? probe(run)
+    : command == Command::Eval     ? evaluate(run)
+    : command == Command::Generate ? generate(run)
+                                   : train(run);
   } catch (const std::exception &failure) {
     connection.fail(failure.what());
     throw;

@@ -43,6 +43,11 @@ void probe(const Run &run);
 /// Throws InputError or RunError.
 void evaluate(const Run &run);
 
+/// Prints the tokens with which the weights continue
+/// `options.samples.prompt`, each as it comes, with commas between them.
+/// Throws InputError or RunError.
+void generate(const Run &run);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_TRAIN_TRAIN_H

@@ -29,6 +29,8 @@ Training::Training(const Run &run, Rank &rank, const RunData &data,
       optimizer(rank, options.optimizer, options.skip, hasBarrier),
       runner(rank, executor, optimizer, options, phases),
       evaluation(rank, executor, options.validation, data.validation()),
+      sampler(rank, executor, options.samples, options.seed),
+      sampleText(options.samples.decoder),
       checkpoints(rank, options, identity, report),
       end(rank, options, hasBarrier ? Asking::Waits : Asking::Later),
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
@@ -184,7 +186,7 @@ bool Training::step(int64_t t) {
 bool Training::isFinishedAtOnce(int64_t t, StepEnd ends) const {
   bool isKnown = hasBarrier && !rank.device().isAsynchronous();
   return isKnown || ends.isLast || ends.saves ||
-         evaluation.follows(t, ends.isLast);
+         evaluation.follows(t, ends.isLast) || sampler.follows(t, ends.isLast);
 }
 
 /// Waits for the norm of step `t`, the last one, if its update was speculative.
@@ -235,6 +237,8 @@ bool Training::finish(const PendingStep &step, StepEnd ends) {
   progress.secondsLeft = last ? 0.0 : end.secondsLeft(t);
   report.step(progress, last);
   metrics.step(progress, isKept, last);
+  if (!isInterrupted && sampler.follows(t, last))
+    sample(t);
   return !last;
 }
 
@@ -250,6 +254,22 @@ bool Training::validate(int64_t t) {
   rank.flight().add(FlightEvent::ValidationEnd, t);
   time.addValidation(validated - std::exchange(lastEnd, validated));
   return progress.validationLoss.has_value();
+}
+
+/// After the line of step `t`.
+void Training::sample(int64_t t) {
+  rank.flight().add(FlightEvent::ValidationBegin, t);
+  optimizer.settle(); // it reads the parameters of all stages
+  Sample sample{t, options.samples.prompt, {}, {}};
+  phases.timed("samples", [&] { sample.tokens = sampler.run(t); });
+  double sampled = deviceSeconds();
+  rank.flight().add(FlightEvent::ValidationEnd, t);
+  time.addValidation(sampled - std::exchange(lastEnd, sampled));
+  if (rank.number() != 0)
+    return;
+  sample.text = sampleText.textOf(sample.tokens);
+  report.sample(sample);
+  metrics.sample(sample);
 }
 
 /// Waits for the device.

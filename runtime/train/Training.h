@@ -13,6 +13,8 @@
 #include "runtime/train/report/Report.h"
 #include "runtime/train/report/RunMetrics.h"
 #include "runtime/train/report/Throughput.h"
+#include "runtime/train/sample/SampleText.h"
+#include "runtime/train/sample/Sampler.h"
 #include "runtime/train/state/Checkpoints.h"
 #include "runtime/train/state/Resume.h"
 #include "runtime/train/step/RunValues.h"
@@ -40,6 +42,7 @@ private:
   bool finish(const PendingStep &step, StepEnd ends);
   int64_t sequencesBefore(int64_t t) const;
   bool validate(int64_t t);
+  void sample(int64_t t);
   void saveCheckpoint(int64_t t);
   double deviceSeconds() const;
   RunSummary summarize();
@@ -59,6 +62,8 @@ private:
   PhaseTimes phases;
   StepRunner runner;
   Evaluation evaluation;
+  Sampler sampler;
+  const SampleText sampleText;
   Checkpoints checkpoints;
   RunValuesList values;
   RunEnd end;

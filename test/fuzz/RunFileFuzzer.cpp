@@ -54,7 +54,8 @@ static void readAsTrainer(Command command, RunOptions &options) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   constexpr Command commands[] = {Command::Train, Command::Compile,
-                                  Command::Plan, Command::Probe, Command::Eval};
+                                  Command::Plan,  Command::Probe,
+                                  Command::Eval,  Command::Generate};
   FuzzInput input(data, size);
   Command command = commands[input.byte() % std::size(commands)];
   std::string path = fuzzFolder().write("run.json", std::string(input.last()));

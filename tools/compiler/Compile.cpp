@@ -135,10 +135,10 @@ private:
     if (failed(model))
       return kExitBadInput;
     fullFlopsPerToken = model->fullFlopsPerToken();
-    lowering.emplace(
-        *module, lowering::ModelFacts{name, model->flopsPerToken(), config,
-                                      options.accumulationSteps,
-                                      options.optimizer, options.modelOptions});
+    lowering.emplace(*module, lowering::ModelFacts{
+                                  name, model->flopsPerToken(), config,
+                                  options.accumulationSteps, options.optimizer,
+                                  options.modelOptions, options.samples});
     if (failed(lowering->selectMachine(options.target)))
       return kExitBadInput;
     // The verifier judges a timeline that may be the user's.

@@ -34,6 +34,7 @@ struct CompilerOptions {
   int64_t accumulationSteps = 1;         // Program::accumulationSteps
   std::string optimizer;                 // Program::optimizer
   std::vector<ModelOption> modelOptions; // Program::modelOptions
+  bool samples = false;                  // Program::samples
   /// Bytes of its device that a rank may take; a program that needs more is an
   /// error. 0: any number.
   int64_t memory = 0;

@@ -75,7 +75,7 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
             {manifest.config});
 }
 
-bool CheckpointModel::complete(RunOptions &options, std::string &error) {
+bool CheckpointModel::find(RunOptions &options, std::string &error) {
   try {
     if (options.checkpoint.empty() && isOfCheckpoints(options.compiler.model))
       options.checkpoint = std::exchange(options.compiler.model, "");
@@ -85,10 +85,16 @@ bool CheckpointModel::complete(RunOptions &options, std::string &error) {
     error = failure.what();
     return false;
   }
-  bool isModule = options.compiler.model.ends_with(".mlir");
   if (options.compiler.model.empty())
     error = "'model': the option is missing, and so is a checkpoint";
-  else if (!isModule && options.batchSize == 0)
+  return error.empty();
+}
+
+bool CheckpointModel::complete(RunOptions &options, std::string &error) {
+  if (!find(options, error))
+    return false;
+  bool isModule = options.compiler.model.ends_with(".mlir");
+  if (!isModule && options.batchSize == 0)
     error = "'batch-size': the option is missing; a configuration does not "
             "say it";
   else if (!isModule && options.compiler.build.sequenceLength == 0)

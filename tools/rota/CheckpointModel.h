@@ -24,6 +24,8 @@ public:
   /// Returns false, and an `error`, when the checkpoint cannot be read, has no
   /// configuration, or a shape is still missing.
   bool complete(RunOptions &options, std::string &error);
+  /// The same, but for missing shapes, which stay 0.
+  bool find(RunOptions &options, std::string &error);
   /// Whether the model of the options is the temporary file.
   bool isMade() const { return !folder.empty(); }
 

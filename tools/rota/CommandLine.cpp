@@ -72,6 +72,21 @@ static CommandText textOfRun(Command verb) {
                           "the model; or a file of options";
     return text;
   }
+  case Command::Generate: {
+    CommandText text =
+        run("rota generate",
+            "Continues a prompt with the weights of a checkpoint or of a hub "
+            "folder. Each token\nruns the forward of a trainer over a window "
+            "of one length; of a longer text, over\nits end. This is for "
+            "looking at a model. To serve one, give what `rota convert`\n"
+            "writes to a program that serves.",
+            {"rota generate run1 --tokenizer bytes --prompt Once",
+             "rota generate run1 --prompt-tokens 1,15043 --tokens 200 "
+             "--temperature 0.8 --top-p 0.9 --seed 7"});
+    text.positionalHelp = "A hub folder; or a checkpoint or the newest of a "
+                          "folder of them; or a file of options";
+    return text;
+  }
   default:
     return {};
   }

@@ -28,6 +28,12 @@ ExitCode reportBadInput(const std::string &error) {
   return kExitBadInput;
 }
 
+int reportNoFile(std::error_code error) {
+  fmt::print(stderr, "error: cannot make a file in memory: {}\n",
+             error.message());
+  return kExitRunFailed;
+}
+
 /// Whether this is the first of the processes that a launcher has started.
 static bool isFirstProcess() { return findLaunch().process == 0; }
 
@@ -78,6 +84,24 @@ ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
                       {options.emit, output, options.explain});
 }
 
+ExitCode compileTrainer(Command verb, RunOptions &options,
+                        const lowering::MemoryFile &trainer,
+                        std::unique_ptr<CheckpointModel> temporary) {
+  options.emit = Level::Executable;
+  auto start = std::chrono::steady_clock::now();
+  if (ExitCode code = compile(verb, options, trainer.path()))
+    return code;
+  bool isTemporary = temporary && temporary->isMade();
+  temporary.reset();
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - start;
+  if (!options.json && isFirstProcess())
+    fmt::print(stderr, "compiled {} in {:.1f} s\n",
+               isTemporary ? options.checkpoint : options.compiler.model,
+               seconds.count());
+  return kExitSuccess;
+}
+
 int compileThenRun(Command verb, RunOptions options,
                    std::unique_ptr<CheckpointModel> temporary) {
   if (ExitCode code = tokenizeData(options))
@@ -92,24 +116,13 @@ int compileThenRun(Command verb, RunOptions options,
   }
   std::error_code error;
   lowering::MemoryFile trainer("rota-trainer", error);
-  if (error) {
-    fmt::print(stderr, "error: cannot make a file in memory: {}\n",
-               error.message());
-    return kExitRunFailed;
-  }
-  options.emit = Level::Executable;
-  auto start = std::chrono::steady_clock::now();
-  if (ExitCode code = compile(verb, options, trainer.path()))
+  if (error)
+    return reportNoFile(error);
+  if (ExitCode code =
+          compileTrainer(verb, options, trainer, std::move(temporary)))
     return code;
-  bool isTemporary = temporary && temporary->isMade();
-  temporary.reset();
-  std::chrono::duration<double> seconds =
-      std::chrono::steady_clock::now() - start;
-  if (!options.json && isFirstProcess())
-    fmt::print(stderr, "compiled {} in {:.1f} s\n",
-               isTemporary ? options.checkpoint : options.compiler.model,
-               seconds.count());
-  return becomeProgram(trainer, trainerArguments(verb, options));
+  return becomeProgram(trainer, trainerArguments(verb, options),
+                       options.samples.decoder);
 }
 
 int runCompile(const RunOptions &given) {

@@ -30,7 +30,8 @@ bool findInitialWeights(Command verb, const mlir::rota::BuiltModel &model,
     return false;
   }
   options.weights = model.weights;
-  if (verb != Command::Eval || !options.weights.empty())
+  bool isNeeded = verb == Command::Eval || verb == Command::Generate;
+  if (!isNeeded || !options.weights.empty())
     return true;
   fmt::print(stderr,
              "error: '{}': expected weights beside the model ({}); '--weights' "

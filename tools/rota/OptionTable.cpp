@@ -21,9 +21,10 @@ constexpr unsigned compile = unsigned(Command::Compile);
 constexpr unsigned plan = unsigned(Command::Plan);
 constexpr unsigned probe = unsigned(Command::Probe);
 constexpr unsigned eval = unsigned(Command::Eval);
+constexpr unsigned generate = unsigned(Command::Generate);
 constexpr unsigned schedule = unsigned(Command::Schedule);
 constexpr unsigned convert = unsigned(Command::Convert);
-constexpr unsigned models = train | compile | plan | probe | eval;
+constexpr unsigned models = train | compile | plan | probe | eval | generate;
 constexpr unsigned timelines = models | schedule;
 
 constexpr double maxSize = mlir::rota::Config::maxSize;
@@ -109,8 +110,16 @@ Rows modelRows(RunOptions &o) {
        "the whole timeline; their gradients are added, then one update",
        train | compile | plan | probe, &o.compiler.accumulationSteps, 1,
        kMostAccumulationSteps},
-      {"sequence-length", group, "N", "Tokens in a sequence",
-       train | compile | plan | eval, &build.sequenceLength, 1, maxSize}};
+      {"sequence-length", group, "N",
+       "Tokens in a sequence; of generate, in the window (those of prompt and "
+       "continuation, at most what the checkpoint's run or the configuration "
+       "says)",
+       train | compile | plan | eval | generate, &build.sequenceLength, 1,
+       maxSize},
+      {"samples", group, "",
+       "The trainer can continue a prompt: one that `rota train` compiles for a "
+       "prompt can",
+       compile | plan, &o.compiler.samples}};
 }
 
 Rows meshRows(RunOptions &o) {
@@ -250,22 +259,22 @@ Rows executionRows(RunOptions &o) {
        Choice(target.device)},
       {"target-cpu", execution, "NAME",
        "The processor to compile for, in LLVM's words",
-       train | compile | probe | eval, &target.cpu},
+       train | compile | probe | eval | generate, &target.cpu},
       {"target-gpu", execution, "NAME,...",
        "The GPUs that a trainer has code for (sm_80,sm_90,sm_100), or the one "
        "of level ptx (sm_90)",
-       train | compile | probe | eval, &target.gpus},
+       train | compile | probe | eval | generate, &target.gpus},
       {"ptxas", execution, "PATH",
        "NVIDIA's assembler (the first found), or none: PTX alone, which a "
        "GPU's "
        "driver assembles when the trainer starts",
-       train | compile | probe | eval, &o.compiler.link.ptxas},
+       train | compile | probe | eval | generate, &o.compiler.link.ptxas},
       {"unchecked", execution, "",
        "With --device simt, kernels without checks of accesses and races: "
        "faster",
-       train | compile | probe | eval, &target.unchecked},
+       train | compile | probe | eval | generate, &target.unchecked},
       {"linker", execution, "PATH", "The linker (the first found)",
-       train | compile | probe | eval, &o.compiler.link.linker},
+       train | compile | probe | eval | generate, &o.compiler.link.linker},
       {"shard-size", output, "SIZE",
        "Bytes of tensors in a file, at most: 5GB, 500MB", convert,
        &o.shardSize},
@@ -347,18 +356,29 @@ Rows machineRows(RunOptions &o) {
            unsigned(Command::Machine), &o.measureSeconds, 1, 3600}};
 }
 
+Rows promptRows(RunOptions &o) {
+  return {{"prompt", "Samples", "TEXT",
+           "Text that the model continues, by the tokenizer", generate,
+           &o.prompt},
+          {"sample-prompt", "Samples", "TEXT",
+           "Text that the model continues after every 'sample-interval' steps",
+           train, &o.samplePrompt}};
+}
+
 Rows tokenizerRows(RunOptions &o) {
   const char *group = "Tokenizer";
   constexpr unsigned both = Command::Tokenize | Command::Detokenize;
   constexpr unsigned texts = train | eval | Command::Tokenize;
+  constexpr unsigned prompts = train | generate;
   return {{.name = "tokenizer",
            .group = group,
            .value = "PATH",
-           .help = "tokenizer.json, a sentencepiece tokenizer.model, or a "
-                   "folder with one of them (of texts that are trained on: the "
-                   "one in the model's folder, unless the vocabulary is that "
-                   "of bytes)",
-           .commands = both | train | eval,
+           .help = "tokenizer.json, a sentencepiece tokenizer.model, a folder "
+                   "with one of them, or 'bytes', whose tokens are the bytes "
+                   "of the text (of texts and prompts: the one in the model's "
+                   "folder; of texts where the vocabulary is that of bytes: "
+                   "none)",
+           .commands = both | prompts | eval,
            .variable = &o.tokenizer,
            .requiredBy = both},
           {"end-token", group, "TEXT",
@@ -369,7 +389,7 @@ Rows tokenizerRows(RunOptions &o) {
           {"special-tokens", group, "NAME",
            "Tokens around each document: those of the tokenizer's template, or "
            "none; as text: all, or none",
-           texts | Command::Detokenize, Choice(o.specialTokens)},
+           both | prompts | eval, Choice(o.specialTokens)},
           {"field", group, "NAME",
            "The field of .jsonl that has the text (text; or messages, or "
            "prompt and completion, where a record has these)",
@@ -444,7 +464,7 @@ std::vector<Option> rota::optionTable(RunOptions &options) {
   for (Rows rows :
        {modelRows(options), meshRows(options), pipelineRows(options),
         scheduleRows(options), reportRows(options), campaignRows(options),
-        machineRows(options), tokenizerRows(options),
+        machineRows(options), promptRows(options), tokenizerRows(options),
         optimizerRows(options, models), trainOptions(options),
         executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());

@@ -347,6 +347,13 @@ static OptionMistake firstMistake(const std::vector<Check> &checks) {
   return {};
 }
 
+/// Whether the program can continue a prompt.
+static bool samples(const RunOptions &options) {
+  return options.compiler.samples || options.samples.isOn() ||
+         options.given.contains("prompt") ||
+         options.given.contains("sample-prompt");
+}
+
 OptionMistake rota::checkOptions(RunOptions &options) {
   mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   if (std::string message = checkSchedule(layers.schedule); !message.empty())
@@ -380,6 +387,11 @@ OptionMistake rota::checkOptions(RunOptions &options) {
       blocks > 1 && llvm::is_contained(options.write, "logits"))
     return {"loss-blocks", "expected 1 where 'write' has logits, got " +
                                std::to_string(blocks)};
+  if (samples(options) && options.compiler.build.experts.buffer > 0)
+    return {"expert-buffer",
+            "a text that stands in many sequences needs more rows: expected 0 "
+            "beside a prompt, got " +
+                numberText(options.compiler.build.experts.buffer)};
   if (!options.given.contains("microbatches") && layers.microbatches > 1)
     std::fprintf(stderr, "note: 'microbatches': %s\n",
                  microbatchesText(options).c_str());
@@ -441,7 +453,8 @@ CompilerOptions rota::compilerOptions(const RunOptions &options) {
   CompilerOptions compiler = options.compiler;
   compiler.build.sequences = options.batchSize / compiler.accumulationSteps /
                              compiler.schedule.microbatches;
-  if (llvm::is_contained(options.write, "logits"))
+  compiler.samples = samples(options);
+  if (compiler.samples || llvm::is_contained(options.write, "logits"))
     compiler.differentiate.valueName = "logits";
   if (options.given.contains("remat"))
     compiler.complete.policy = compiler.differentiate.remat;
@@ -457,6 +470,8 @@ std::vector<std::string> rota::trainerArguments(Command verb,
     arguments.push_back("probe");
   if (verb == Command::Eval)
     arguments.push_back("eval");
+  if (verb == Command::Generate)
+    arguments.push_back("generate");
   for (const Option &option : trainOptions(options)) {
     if (!(option.commands & unsigned(verb)))
       continue;

@@ -74,7 +74,11 @@ struct RunOptions : Options {
   bool merge = false;    // adapters into weights
   std::string runFolder; // `report` alone
 
-  // `tokenize` and `detokenize`.
+  // The text of `samples`.
+  std::string prompt;       // of `generate`
+  std::string samplePrompt; // of `train`
+
+  // `tokenize` and `detokenize`; of prompts too, but the first and the third.
   std::vector<std::string> texts; // files and folders
 
   // Texts as tokens: of these verbs, and of all that take data.

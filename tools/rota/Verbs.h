@@ -19,6 +19,8 @@ int runProbe(const RunOptions &options);
 /// Compiles a trainer and runs its `eval`; the model and shapes that the
 /// options leave open come from the checkpoint.
 int runEval(const RunOptions &options);
+/// Compiles a trainer, runs its `generate` and prints the text of its tokens.
+int runGenerate(const RunOptions &options);
 /// Prints parameters, operations, memory by rank and use, and the timeline.
 int runPlan(const RunOptions &options);
 /// Makes or reads a timeline, verifies, simulates and draws it. Nothing is

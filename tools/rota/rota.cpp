@@ -29,6 +29,8 @@ static constexpr struct Verb {
      "run a few steps on given tokens and write named tensors"},
     {"eval", Command::Eval, runEval,
      "the loss of a checkpoint or of a model's weights on data"},
+    {"generate", Command::Generate, runGenerate,
+     "continue a prompt with a checkpoint or a hub folder"},
     {"checkpoint", Command::Checkpoint, runCheckpoint,
      "list, show or verify checkpoints"},
     {"convert", Command::Convert, runConvert,

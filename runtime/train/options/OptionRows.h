@@ -20,8 +20,9 @@ namespace commands {
 inline constexpr unsigned train = unsigned(Command::Train);
 inline constexpr unsigned probe = unsigned(Command::Probe);
 inline constexpr unsigned eval = unsigned(Command::Eval);
+inline constexpr unsigned generate = unsigned(Command::Generate);
 inline constexpr unsigned runs = train | probe;
-inline constexpr unsigned anyRun = runs | eval;
+inline constexpr unsigned anyRun = runs | eval | generate;
 inline constexpr unsigned models = anyRun | Command::Compile | Command::Plan;
 } // namespace commands
 

@@ -24,8 +24,8 @@ Rows trainingRows(Options &o) {
       {"token-type", group, "TYPE",
        "A token in files without a header (bytes); headers must agree",
        train | eval | Command::Detokenize, Choice(o.tokenType)},
-      {"seed", group, "N", "Seed of all random numbers", runs, &o.seed, 0,
-       kMaxCount},
+      {"seed", group, "N", "Seed of all random numbers", runs | generate,
+       &o.seed, 0, kMaxCount},
       {"time-limit", group, "SECONDS",
        "Stop training after this time; 0: no limit", train, &o.timeLimit},
       {"log-interval", group, "N", "Steps between lines", train, &o.logInterval,
@@ -57,8 +57,8 @@ Rows probeRows(Options &o) {
 Rows evalRows(Options &o) {
   const char *group = "Evaluation";
   return {{"checkpoint", group, "PATH",
-           "The weights: a checkpoint, or the newest of a folder of them", eval,
-           &o.checkpoint},
+           "The weights: a checkpoint, or the newest of a folder of them",
+           eval | generate, &o.checkpoint},
           {"eval-steps", group, "N", "Batches, from the first on; 0: all", eval,
            &o.evalSteps, 0, kMaxCount}};
 }
@@ -111,7 +111,7 @@ constexpr const char *kDescription =
     "Trains the model that this program was compiled from. `probe` as the\n"
     "first argument runs a few steps on given tokens and writes tensors; "
     "`eval`\n"
-    "finds the loss of given weights on data.\n"
+    "finds the loss of given weights on data; `generate` continues a prompt.\n"
     "Exit codes: 0 success, 1 the run failed, 2 bad arguments or input.";
 
 std::optional<Ending> readArguments(std::vector<std::string> arguments,
@@ -120,7 +120,8 @@ std::optional<Ending> readArguments(std::vector<std::string> arguments,
   command = Command::Train;
   std::string name = program;
   for (auto [word, meaning] :
-       {std::pair("probe", Command::Probe), std::pair("eval", Command::Eval)})
+       {std::pair("probe", Command::Probe), std::pair("eval", Command::Eval),
+        std::pair("generate", Command::Generate)})
     if (!arguments.empty() && arguments[0] == word) {
       command = meaning;
       name += std::string(" ") + word;
@@ -158,8 +159,8 @@ std::vector<Option> trainOptions(Options &options) {
        {optimizerRows(options.optimizer), skipRows(options.skip),
         trainingRows(options), validationRows(options.validation),
         checkpointRows(options.checkpoints), resumeRows(options.resume),
-        probeRows(options), evalRows(options), executionRows(options),
-        metricsRows(options.metrics)})
+        sampleRows(options.samples), probeRows(options), evalRows(options),
+        executionRows(options), metricsRows(options.metrics)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }
@@ -179,6 +180,9 @@ OptionMistake checkTrainOptions(const Options &options) {
     return {"post-validate",
             "the decision to skip a step needs the norm before the update: "
             "expected neither 'skip-nonfinite' nor 'skip-spikes' beside it"};
+  if (OptionMistake mistake = checkSampleOptions(options.samples);
+      !mistake.option.empty())
+    return mistake;
   return checkOptimizerOptions(options.optimizer);
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/train/options/MetricsOptions.h"
 #include "runtime/train/options/OptimizerOptions.h"
 #include "runtime/train/options/ResumeOptions.h"
+#include "runtime/train/options/SampleOptions.h"
 #include "runtime/train/options/SkipOptions.h"
 #include "runtime/train/options/ValidationOptions.h"
 
@@ -60,7 +61,9 @@ struct Options {
   std::vector<std::string> write = {"loss"};
   std::string output;
 
-  // `eval`.
+  SampleOptions samples; // of training and of `generate`
+
+  // `eval` and `generate`.
   std::string checkpoint; // empty: `weights`
   int64_t evalSteps = 0;  // batches; 0: all
 };

@@ -3,6 +3,7 @@
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/MeshText.h"
+#include "runtime/text/Printable.h"
 #include "runtime/text/Text.h"
 #include "runtime/train/step/Skipping.h"
 #include "runtime/train/step/StepBarrier.h"
@@ -226,6 +227,19 @@ void Report::note(const std::string &text) {
     return printLine({{"event", "note"}, {"text", text}});
   clearLine();
   fmt::print("note: {}\n", text);
+}
+
+void Report::sample(const Sample &sample) {
+  if (!prints)
+    return;
+  if (options.json)
+    return printLine(sampleJson(sample));
+  clearLine();
+  fmt::print("sample after step {}: {}\n", sample.step.value_or(0),
+             sample.text
+                 ? printable(*sample.text)
+                 : fmt::format("tokens {}", fmt::join(sample.tokens, ",")));
+  std::fflush(stdout);
 }
 
 void Report::memory(const std::vector<RankReport> &ranks) {

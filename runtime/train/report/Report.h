@@ -9,6 +9,7 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/options/TrainerOptions.h"
 #include "runtime/train/report/RunSummary.h"
+#include "runtime/train/sample/SampleText.h"
 #include "runtime/train/step/Loss.h"
 #include "runtime/train/step/Observed.h"
 
@@ -72,6 +73,8 @@ public:
   void step(const StepReport &progress, bool last);
   /// The source of the weights that the run begins with.
   void weights(const std::string &text);
+  /// The sample after a step.
+  void sample(const Sample &sample);
   /// A remark that is not an error.
   void note(const std::string &text);
   /// Measured against planned memory, the final losses, the summary, how much

@@ -188,6 +188,11 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
   }
 }
 
+void RunMetrics::sample(const Sample &sample) {
+  if (folder)
+    note(folder->addSample(jsonText(sampleJson(sample))));
+}
+
 void RunMetrics::end(const StepReport &progress, const RunSummary &summary) {
   if (folder)
     note(folder->replace(

@@ -36,6 +36,9 @@ public:
   /// the ranks' transfers are gathered too.
   void step(const StepReport &progress, bool isKept, bool last);
 
+  /// Adds the line of a sample. Rank 0 alone writes.
+  void sample(const Sample &sample);
+
   /// Writes summary.json.
   void end(const StepReport &progress, const RunSummary &summary);
 

@@ -10,9 +10,9 @@ namespace rota {
 
 /// Seconds. What is left of the total is the end: saving, reports.
 struct TimeUse {
-  double start = 0.0; // before the first step
-  double steps = 0.0; // steps that counted, with their data
-  double validation = 0.0;
+  double start = 0.0;       // before the first step
+  double steps = 0.0;       // steps that counted, with their data
+  double validation = 0.0;  // and samples
   double checkpoints = 0.0; // that held the steps up
   double total = 0.0;
 

@@ -176,4 +176,61 @@ std::vector<float> gatherLogits(Rank &rank) {
   return all;
 }
 
+namespace {
+
+/// The place of a position in the logits of the ranks that have it. Each has an
+/// equal part of the sequence, and each call of the loss an equal part of that.
+struct SampledRow {
+  int64_t block = 0; // call of the loss
+  int64_t row = 0;   // in the block
+};
+
+} // namespace
+
+/// The division of sequences and positions.
+static Division rowDivision(const Program &program) {
+  Division rows = program.logits.division;
+  rows.resize(2);
+  return rows;
+}
+
+static SampledRow sampledRow(const Program &program, int64_t position) {
+  int64_t rows =
+      partShape(program.target.shape, rowDivision(program), program.mesh)[1];
+  int64_t ofBlock = rows / program.lossCalls;
+  return {position % rows / ofBlock, position % ofBlock};
+}
+
+int64_t sampledBlock(const Program &program, int64_t position) {
+  return sampledRow(program, position).block;
+}
+
+std::vector<float> gatherSample(Rank &rank, int64_t position) {
+  const Program &program = rank.program();
+  const DataForm &form = program.logits;
+  std::vector<float> all;
+  if (rank.number() == 0)
+    all.resize(static_cast<size_t>(form.shape.back()));
+  for (int owner : rank.everyone().ranks) {
+    std::vector<int64_t> at = coordinatesOf(program.mesh, owner);
+    Part rows =
+        partOf(program.target.shape, rowDivision(program), program.mesh, at);
+    bool hasPosition = rows.begin[0] == 0 && rows.begin[1] <= position &&
+                       position < rows.begin[1] + rows.size[1];
+    int stage = static_cast<int>(at[stageAxis(program.mesh)]);
+    if (!hasPosition || stage != logitsStage(program, /*microbatch=*/0) ||
+        !isFirstReplica(form.division, program.mesh, at))
+      continue;
+    Part part = partOf(form.shape, form.division, program.mesh, at);
+    Part line{
+        {part.whole[2]}, {part.begin[2]}, {part.size[2]}, {part.valid[2]}};
+    int64_t bytes = line.size[0] * byteSize(form.type);
+    int64_t row = sampledRow(program, position).row;
+    bringToRankZero(
+        rank, owner, rank.stage().logits + row * bytes, bytes,
+        [&](const char *data) { scatter(line, form.type, data, all.data()); });
+  }
+  return all;
+}
+
 } // namespace rota

@@ -37,6 +37,13 @@ void saveWeights(Rank &rank, const std::string &path);
 /// rank 0; nothing on the others. Every rank calls.
 std::vector<float> gatherLogits(Rank &rank);
 
+/// The logits at a position of the first sequence, after Executor::sample with
+/// its sampledBlock, in f32 on rank 0; nothing on the others. Every rank calls.
+std::vector<float> gatherSample(Rank &rank, int64_t position);
+
+/// The call of the loss that has the position, on the ranks that have it.
+int64_t sampledBlock(const Program &program, int64_t position);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_TRAIN_STATE_TENSORS_H

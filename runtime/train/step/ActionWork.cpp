@@ -15,9 +15,18 @@ ActionWork::ActionWork(Rank &rank, ActionTimes &times)
       pairThread = std::make_unique<PairThread>();
 }
 
-static const std::vector<Call> &callsOf(const ActionTemplate &form,
-                                        RunMode mode) {
-  return mode == RunMode::Train ? form.calls : form.evalCalls;
+std::span<const Call> ActionWork::callsOf(const ActionTemplate &form,
+                                          RunMode mode) const {
+  if (mode == RunMode::Train)
+    return form.calls;
+  std::span<const Call> calls = form.evalCalls;
+  const Program &program = rank.program();
+  if (isForward(form.kind) || !program.samples || calls.empty())
+    return calls;
+  auto losses = static_cast<size_t>(program.lossCalls);
+  if (mode == RunMode::Evaluate)
+    return calls.first(losses);
+  return calls.subspan(losses + static_cast<size_t>(sampledBlock), 1);
 }
 
 bool ActionWork::runsAtOnce(int number) const {

@@ -10,8 +10,9 @@
 
 namespace rota {
 
-/// Evaluation runs each action's evalCalls and clears nothing.
-enum class RunMode { Train, Evaluate };
+/// Evaluation runs each action's evalCalls and clears nothing. A sample runs
+/// the forwards of microbatch 0 alone, and one call of logits.
+enum class RunMode { Train, Evaluate, Sample };
 
 class ActionWork {
 public:
@@ -28,6 +29,8 @@ public:
   /// second core is free, the halves take turns: one runs when the other has
   /// ended, or waits for a collective.
   void runPair(int number);
+  /// The call of the loss whose logits runs of RunMode::Sample write.
+  void setSampledBlock(int64_t block) { sampledBlock = block; }
 
 private:
   /// The outcome of an action's calls.
@@ -35,11 +38,13 @@ private:
     ActionTimes::Span span;
     const Call *failed = nullptr; // the call after which a failure showed
   };
+  std::span<const Call> callsOf(const ActionTemplate &form, RunMode mode) const;
   Done work(int number, RunMode mode, RotaContext *context);
   void checkFailed(const Done &done, RotaContext *context);
 
   Rank &rank;
   ActionTimes &times;
+  int64_t sampledBlock = 0;
   // Null where the stage has no pairs, or its device works on its own.
   std::unique_ptr<PairThread> pairThread;
 };

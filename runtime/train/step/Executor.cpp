@@ -40,6 +40,14 @@ void Executor::run(Mode runMode, const RunHooks &hooks) {
   actionTimes.endRun();
 }
 
+void Executor::sample(int64_t block) {
+  mode = Mode::Sample;
+  work.setSampledBlock(block);
+  actionTimes.beginRun(/*trains=*/false);
+  walk({});
+  actionTimes.endRun();
+}
+
 void Executor::record() {
   mode = Mode::Train;
   isUpdated = true;
@@ -92,6 +100,9 @@ void Executor::await(int number) {
 /// Does or starts what the mode has of an action.
 void Executor::act(int number) {
   ActionKind kind = stage.kindOf(number);
+  if (mode == Mode::Sample && stage.actions[number].microbatch > 0 &&
+      (isCompute(kind) || isMessage(kind)))
+    return;
   if (!isCompute(kind)) {
     if (happens(kind))
       transfers.start(number);

@@ -42,6 +42,10 @@ public:
   /// and copies nothing. The first run after one that ends a step gathers what
   /// that step has updated. Throws RunError as ActionWork.
   void run(Mode mode, const RunHooks &hooks = {});
+  /// Runs the forwards of microbatch 0 alone, without loss. A rank that has its
+  /// logits then has those of call `block` of the loss at Stage::logits, until
+  /// it does anything else. The program `samples`. Throws as run.
+  void sample(int64_t block);
   /// To be called before the first run of a step of several accumulation steps:
   /// their cotangents of auxiliary losses need the weight of all accumulation
   /// steps, and means their forwards. load(accumulationStep) brings the data.

@@ -67,8 +67,8 @@ void addUpdate(Parameter &p, const Program &program) {
 
 /// Tokens, targets and constants.
 void addData(ModelLayout &layout, bool isDivided) {
-  layout.program.input = {ElementType::I32, {6, 7}};
-  layout.program.target = {ElementType::I32, {6, 7}};
+  layout.program.input = {ElementType::I32, {6, 9}};
+  layout.program.target = {ElementType::I32, {6, 9}};
   if (isDivided)
     layout.program.input.division =
         layout.program.target.division = {{kData}, {}};
@@ -90,7 +90,7 @@ void addAuxiliaryLosses(ModelLayout &layout, int lossWeight) {
 }
 
 void addLossBlocks(ModelLayout &layout) {
-  constexpr int64_t blocks = 3; // divides the targets
+  constexpr int64_t blocks = 3; // divides the length
   layout.program.lossCalls = blocks;
   layout.program.lossTerms = {{"z", 0.5}};
   layout.loss.cotangentBytes = 0;
@@ -184,7 +184,10 @@ ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
     addLossBlocks(layout);
   if (options.logits) {
     layout.logits = task();
-    layout.program.logits = {ElementType::F32, {6, 7, 5}};
+    layout.program.samples = options.samples;
+    layout.program.logits = {ElementType::F32,
+                             {6, 9 / layout.program.lossCalls, 5},
+                             layout.program.target.division};
   }
   return layout;
 }

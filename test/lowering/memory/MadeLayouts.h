@@ -13,6 +13,7 @@ namespace rota::test {
 struct LayoutOptions {
   bool split = false;     // the backward, in two halves
   bool logits = false;    // compiled in
+  bool samples = false;   // and for samples alone
   bool auxiliary = false; // every other layer has two auxiliary losses
   bool blocks = false;    // whether the loss, which has a term, has blocks
   // Ranks along the mesh <data = 2, stage, fsdp, tensor = 2>; 0: no mesh.

@@ -43,6 +43,7 @@ bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
   split = pipe::hasAny(*timeline, ActionKind::BackwardInput);
   result.layout = makeLayout({.split = split,
                               .logits = random() % 2 != 0,
+                              .samples = random() % 2 != 0,
                               .auxiliary = random() % 2 != 0,
                               .blocks = random() % 2 != 0,
                               .frozen = frozen},

@@ -174,6 +174,7 @@ TEST(WindowPlan, RandomTimelinesOfEverySchedule) {
           options.offload = flags & 8;
           options.offloadInputs = random() % 2;
           options.logits = random() % 2;
+          options.samples = random() % 2;
           options.auxiliary = random() % 2;
           options.blocks = random() % 2;
           options.frozen = random() % 2;
