@@ -178,8 +178,9 @@ std::vector<float> gatherLogits(Rank &rank) {
 
 namespace {
 
-/// The place of a position in the logits of the ranks that have it. Each has an
-/// equal part of the sequence, and each call of the loss an equal part of that.
+/// The place of a position of the first sequence in the logits of the ranks that
+/// have it. Each call of the loss has an equal part of a rank's rows, those of
+/// all sequences one after the other.
 struct SampledRow {
   int64_t block = 0; // call of the loss
   int64_t row = 0;   // in the block
@@ -195,10 +196,11 @@ static Division rowDivision(const Program &program) {
 }
 
 static SampledRow sampledRow(const Program &program, int64_t position) {
-  int64_t rows =
-      partShape(program.target.shape, rowDivision(program), program.mesh)[1];
-  int64_t ofBlock = rows / program.lossCalls;
-  return {position % rows / ofBlock, position % ofBlock};
+  std::vector<int64_t> rows =
+      partShape(program.target.shape, rowDivision(program), program.mesh);
+  int64_t ofBlock = rows[0] * rows[1] / program.lossCalls;
+  int64_t row = position % rows[1];
+  return {row / ofBlock, row % ofBlock};
 }
 
 int64_t sampledBlock(const Program &program, int64_t position) {
