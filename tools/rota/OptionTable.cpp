@@ -92,17 +92,6 @@ Rows modelRows(RunOptions &o) {
        "Rows of a sequence for which a rank along 'expert' has room, over "
        "its even share; more end the run (0: as many as there can be)",
        models, &build.experts.buffer, 0, 1e6},
-      {"lora-rank", group, "R",
-       "Trains low-rank adapters of this rank and freezes all else: y = W x "
-       "+ alpha / R * B (A x) (0: none; that of 'adapter')",
-       models, &build.adapters.rank, 0, maxSize},
-      {"lora-alpha", group, "X",
-       "The alpha of adapters (twice the rank; that of 'adapter')", models,
-       &build.adapters.alpha, 0, 1e9},
-      {"lora-targets", group, "NAME,...",
-       "Names of linear layers that get adapters, or ends of them in whole "
-       "words (q_proj, v_proj; those of 'adapter')",
-       models, &build.adapters.targets},
       {"batch-size", group, "N", "Sequences in a step, all ranks together",
        train | compile | plan | eval, &o.batchSize, 1, maxSize},
       {"accumulate", group, "N",
@@ -117,9 +106,26 @@ Rows modelRows(RunOptions &o) {
        train | compile | plan | eval | generate, &build.sequenceLength, 1,
        maxSize},
       {"samples", group, "",
-       "The trainer can continue a prompt: one that `rota train` compiles for a "
+       "The trainer can continue a prompt: one that `rota train` compiles for "
+       "a "
        "prompt can",
        compile | plan, &o.compiler.samples}};
+}
+
+Rows adapterRows(RunOptions &o) {
+  auto &adapters = o.compiler.build.adapters;
+  return {
+      {"lora-rank", "Model", "R",
+       "Trains low-rank adapters of this rank and freezes all else: y = W x "
+       "+ alpha / R * B (A x) (0: none; that of 'adapter')",
+       models, &adapters.rank, 0, maxSize},
+      {"lora-alpha", "Model", "X",
+       "The alpha of adapters (twice the rank; that of 'adapter')", models,
+       &adapters.alpha, 0, 1e9},
+      {"lora-targets", "Model", "NAME,...",
+       "Names of linear layers that get adapters, or ends of them in whole "
+       "words (q_proj, v_proj; those of 'adapter')",
+       models, &adapters.targets}};
 }
 
 Rows meshRows(RunOptions &o) {
@@ -462,11 +468,11 @@ Rows scheduleRows(RunOptions &o) {
 std::vector<Option> rota::optionTable(RunOptions &options) {
   Rows table;
   for (Rows rows :
-       {modelRows(options), meshRows(options), pipelineRows(options),
-        scheduleRows(options), reportRows(options), campaignRows(options),
-        machineRows(options), promptRows(options), tokenizerRows(options),
-        optimizerRows(options, models), trainOptions(options),
-        executionRows(options)})
+       {modelRows(options), adapterRows(options), meshRows(options),
+        pipelineRows(options), scheduleRows(options), reportRows(options),
+        campaignRows(options), machineRows(options), promptRows(options),
+        tokenizerRows(options), optimizerRows(options, models),
+        trainOptions(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

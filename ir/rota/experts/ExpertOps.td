@@ -329,7 +329,7 @@ def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
     may be wider than the operands'.
 
     Life-span: made by model builders, by hand, or as a derivative; `partition` divides
-    the blocks with the experts and gives it an offset; becomes one call of the runtime.
+    the blocks with the experts and gives it an offset; becomes one call of the runtime, or kernels on GPUs.
 
     Constraints:
     - C1: rows are [B, R, E], weights [X, E, F] or, transposed, [X, F, E], counts
@@ -368,7 +368,8 @@ def Rota_GroupedProductGradOp : Rota_ComputeOp<"grouped_product_grad", [
     least; the result's element type may be wider than the operands'.
 
     Life-span: made by `differentiate`; `partition` divides the blocks with the experts;
-    becomes one call of the runtime, which may add into the gradient.
+    becomes one call of the runtime, which may add into the gradient, or kernels on
+    GPUs.
 
     Constraints:
     - C1: lhs is [B, R, E], rhs [B, R, F], counts [B, X], the result [X, E, F]

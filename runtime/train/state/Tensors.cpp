@@ -178,9 +178,9 @@ std::vector<float> gatherLogits(Rank &rank) {
 
 namespace {
 
-/// The place of a position of the first sequence in the logits of the ranks that
-/// have it. Each call of the loss has an equal part of a rank's rows, those of
-/// all sequences one after the other.
+/// The place of a position of the first sequence in the logits of the ranks
+/// that have it. Each call of the loss has an equal part of a rank's rows,
+/// those of all sequences one after the other.
 struct SampledRow {
   int64_t block = 0; // call of the loss
   int64_t row = 0;   // in the block

@@ -107,6 +107,14 @@ std::vector<MeshAxis> makeMesh(const LayoutOptions &options) {
           {"tensor", 2}};
 }
 
+void addLogits(ModelLayout &layout, int task, bool samples) {
+  layout.logits = task;
+  layout.program.samples = samples;
+  layout.program.logits = {ElementType::F32,
+                           {6, 9 / layout.program.lossCalls, 5},
+                           layout.program.target.division};
+}
+
 } // namespace
 
 ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
@@ -182,13 +190,8 @@ ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
     addAuxiliaryLosses(layout, task());
   if (options.blocks)
     addLossBlocks(layout);
-  if (options.logits) {
-    layout.logits = task();
-    layout.program.samples = options.samples;
-    layout.program.logits = {ElementType::F32,
-                             {6, 9 / layout.program.lossCalls, 5},
-                             layout.program.target.division};
-  }
+  if (options.logits)
+    addLogits(layout, task(), options.samples);
   return layout;
 }
 

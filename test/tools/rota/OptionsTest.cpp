@@ -241,8 +241,8 @@ TEST_F(OptionsTest, ExamplesOfHelpAreRead) {
   for (Command verb :
        {Command::Train, Command::Compile, Command::Plan, Command::Probe,
         Command::Schedule, Command::Checkpoint, Command::Convert, Command::Eval,
-        Command::Generate, Command::Report, Command::Machine,
-        Command::Tokenize, Command::Detokenize}) {
+        Command::Generate, Command::Report, Command::Machine, Command::Tokenize,
+        Command::Detokenize}) {
     EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(kExitSuccess));
     std::vector<std::string> examples = examplesIn(printed);
     EXPECT_EQ(examples.size(), 2u) << printed;
