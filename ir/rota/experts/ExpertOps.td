@@ -329,7 +329,8 @@ def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
     may be wider than the operands'.
 
     Life-span: made by model builders, by hand, or as a derivative; `partition` divides
-    the blocks with the experts and gives it an offset; becomes one call of the runtime, or kernels on GPUs.
+    the blocks with the experts and gives it an offset; becomes one call of the runtime,
+    or kernels on GPUs.
 
     Constraints:
     - C1: rows are [B, R, E], weights [X, E, F] or, transposed, [X, F, E], counts
