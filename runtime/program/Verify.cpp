@@ -103,13 +103,13 @@ private:
     place(stage, update.states, p.stateBytes, false, what + " states");
     for (const ArenaAddress &c : update.copies)
       place(c.stage, c.offset, size * storage, false, what + " copy");
-    if (isUpdatedInPlace(program, update) && !hasPartsInPlace(p, program.mesh))
-      fail(what + ": expected what is updated apart from the stored copy, of "
-                  "which it is no run of elements");
     if (!p.isFrozen)
       verifyGradient(stage, update, what);
     else if (!update.gradients.empty() || update.gradient >= 0)
       fail(what + ": expected no gradient, as it is frozen");
+    if (isUpdatedInPlace(program, update) && !hasPartsInPlace(p, program.mesh))
+      fail(what + ": expected what is updated apart from the stored copy, of "
+                  "which it is no run of elements");
   }
 
   /// The gradient of a parameter that is updated, and its tasks.

@@ -71,6 +71,13 @@ TEST(Identity, KnowsTensorsOfFilesAlone) {
 
 TEST(Identity, NamesWhatTheNumbersDependOn) {
   EXPECT_EQ(changedBy([](Program &, Options &) {}), Keys());
+  EXPECT_EQ(changedBy([](Program &p, Options &) { // as of two kinds of layers
+              p.parameters.push_back(p.parameters[0]);
+              p.parameters.front().layers.resize(1);
+              p.parameters.back().layers.erase(
+                  p.parameters.back().layers.begin());
+            }),
+            Keys());
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.config = "{}"; }),
             Keys{"model"});
   EXPECT_EQ(

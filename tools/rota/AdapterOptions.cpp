@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/AdapterOptions.h"
 
+#include "models/Config.h"
 #include "runtime/files/Nesting.h"
 #include "runtime/program/AdapterNames.h"
 #include "runtime/program/JsonText.h"
@@ -149,6 +150,23 @@ static OptionMistake readFolder(RunOptions &options) {
       return mistake;
   given = found;
   return {};
+}
+
+std::vector<Option> adapterRows(RunOptions &options, unsigned commands) {
+  const char *group = "Model";
+  mlir::rota::AdapterOptions &adapters = options.compiler.build.adapters;
+  return {
+      {kLoraRank, group, "R",
+       "Trains low-rank adapters of this rank and freezes all else: y = W x "
+       "+ alpha / R * B (A x) (0: none; that of 'adapter')",
+       commands, &adapters.rank, 0, mlir::rota::Config::maxSize},
+      {kLoraAlpha, group, "X",
+       "The alpha of adapters (twice the rank; that of 'adapter')", commands,
+       &adapters.alpha, 0, 1e9},
+      {kLoraTargets, group, "NAME,...",
+       "Names of linear layers that get adapters, or ends of them in whole "
+       "words (q_proj, v_proj; those of 'adapter')",
+       commands, &adapters.targets}};
 }
 
 OptionMistake completeAdapter(RunOptions &options) {

@@ -8,6 +8,9 @@
 
 namespace rota {
 
+/// The rows of what the model's builder makes of adapters.
+std::vector<Option> adapterRows(RunOptions &options, unsigned commands);
+
 /// Completes rank, alpha and targets by the folder of `adapter`, then by
 /// defaults. An option that was given and that the folder contradicts is a
 /// mistake, as is a kind of adapter that Rota does not compute.

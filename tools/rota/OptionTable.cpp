@@ -3,6 +3,8 @@
 // The table of options. Rows of pass options take their defaults from the
 // passes (RunOptions' constructor) and leave their bounds to them.
 #include "tools/rota/OptionTable.h"
+
+#include "tools/rota/AdapterOptions.h"
 #include "tools/rota/OptimizerRows.h"
 
 #include "models/Config.h"
@@ -110,22 +112,6 @@ Rows modelRows(RunOptions &o) {
        "a "
        "prompt can",
        compile | plan, &o.compiler.samples}};
-}
-
-Rows adapterRows(RunOptions &o) {
-  auto &adapters = o.compiler.build.adapters;
-  return {
-      {"lora-rank", "Model", "R",
-       "Trains low-rank adapters of this rank and freezes all else: y = W x "
-       "+ alpha / R * B (A x) (0: none; that of 'adapter')",
-       models, &adapters.rank, 0, maxSize},
-      {"lora-alpha", "Model", "X",
-       "The alpha of adapters (twice the rank; that of 'adapter')", models,
-       &adapters.alpha, 0, 1e9},
-      {"lora-targets", "Model", "NAME,...",
-       "Names of linear layers that get adapters, or ends of them in whole "
-       "words (q_proj, v_proj; those of 'adapter')",
-       models, &adapters.targets}};
 }
 
 Rows meshRows(RunOptions &o) {
@@ -468,7 +454,7 @@ Rows scheduleRows(RunOptions &o) {
 std::vector<Option> rota::optionTable(RunOptions &options) {
   Rows table;
   for (Rows rows :
-       {modelRows(options), adapterRows(options), meshRows(options),
+       {modelRows(options), adapterRows(options, models), meshRows(options),
         pipelineRows(options), scheduleRows(options), reportRows(options),
         campaignRows(options), machineRows(options), promptRows(options),
         tokenizerRows(options), optimizerRows(options, models),

@@ -337,8 +337,24 @@ double Model::flopsOf(func::FuncOp function) {
   return flops;
 }
 
-/// Three times the operations of the forward functions, by the number of
-/// tokens.
+/// Operations of a function's forward and backward, the latter counted as two
+/// products for each of forward's, or as one where the other would make the
+/// gradient of a frozen parameter.
+static double trainingFlopsOf(func::FuncOp function) {
+  double flops = 0;
+  function.walk([&](CostOpInterface op) {
+    bool readsFrozen = llvm::any_of(op->getOperands(), [](Value operand) {
+      auto read = viewedValue(operand).getDefiningOp<ReadOp>();
+      return read &&
+             lookupParam(read, read.getParamAttr().getAttr()).getFrozen();
+    });
+    flops += (readsFrozen ? 2.0 : 3.0) * op.getCost().flops;
+  });
+  return flops;
+}
+
+/// The operations of the forward functions and of their backwards, by the
+/// number of tokens.
 template <typename FlopsOf>
 static double perToken(const Model &model, const FlopsOf &flopsOf) {
   double flops =
@@ -349,18 +365,18 @@ static double perToken(const Model &model, const FlopsOf &flopsOf) {
   auto tokens = cast<RankedTensorType>(
       FunctionRoles(model.embed).argument(Role::Tokens).type());
   int64_t count = llvm::product_of(tokens.getShape().take_front(2));
-  return 3.0 * flops / static_cast<double>(count);
+  return flops / static_cast<double>(count);
 }
 
-double Model::flopsPerToken() const { return perToken(*this, flopsOf); }
+double Model::flopsPerToken() const { return perToken(*this, trainingFlopsOf); }
 
 double Model::fullFlopsPerToken() const {
   return perToken(*this, [](func::FuncOp function) {
-    double flops = flopsOf(function);
+    double flops = trainingFlopsOf(function);
     function.walk([&](AttentionOp op) {
       auto sequence = double(op.getMask().sequence);
-      flops +=
-          op.getCost().flops * (sequence * sequence / op.getMask().pairs() - 1);
+      flops += 3.0 * op.getCost().flops *
+               (sequence * sequence / op.getMask().pairs() - 1);
     });
     return flops;
   });

@@ -18,12 +18,22 @@ namespace rota {
 /// The tensors of the parameters in files, with names and shapes, and the
 /// configuration that the model was built from.
 static std::string modelIdentity(const Program &program) {
+  // A tensor's layers may be of several kinds that differ in nothing else.
+  std::vector<std::pair<std::string, std::set<int64_t>>> tensors;
+  for (const Parameter &p : program.parameters) {
+    if (p.joined.begin != 0)
+      continue;
+    std::string name =
+        fmt::format("{} [{}]", fileName(p), fmt::join(fileShape(p), ","));
+    auto found = std::ranges::find(
+        tensors, name, &std::pair<std::string, std::set<int64_t>>::first);
+    if (found == tensors.end())
+      found = tensors.insert(found, {name, {}});
+    found->second.insert(p.layers.begin(), p.layers.end());
+  }
   std::string text = program.config;
-  for (const Parameter &p : program.parameters)
-    if (p.joined.begin == 0)
-      text +=
-          fmt::format("\n{} [{}] of layers [{}]", fileName(p),
-                      fmt::join(fileShape(p), ","), fmt::join(p.layers, ","));
+  for (const auto &[name, layers] : tensors)
+    text += fmt::format("\n{} of layers [{}]", name, fmt::join(layers, ","));
   return fmt::format("{:016x}", hashOf(text));
 }
 
