@@ -4,6 +4,7 @@
 #include "lowering/device/GpuDeviceCode.h"
 #include "lowering/executable/Ptxas.h"
 #include "lowering/executable/Trainer.h"
+#include "lowering/gpu/NvvmModule.h"
 #include "runtime/Abi.h"
 
 using namespace mlir;

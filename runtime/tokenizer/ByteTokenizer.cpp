@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tokens of files of bytes: each byte is its own.
+#include "runtime/checkpoint/Hash.h"
 #include "runtime/tokenizer/Tokenizer.h"
 #include "runtime/tokenizer/Utf8.h"
 
@@ -19,7 +20,11 @@ public:
 
 class ByteTokenizer final : public Tokenizer {
 public:
-  ByteTokenizer() { vocabulary = 256; }
+  ByteTokenizer() {
+    vocabulary = 256;
+    path = kByteTokens;
+    hash = hashOf(path);
+  }
 
   std::unique_ptr<Encoder> makeEncoder() const override {
     return std::make_unique<ByteEncoder>();

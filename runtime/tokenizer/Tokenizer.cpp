@@ -16,7 +16,6 @@ namespace fs = std::filesystem;
 
 static constexpr std::string_view kHubName = "tokenizer.json";
 static constexpr std::string_view kModelName = "tokenizer.model";
-static constexpr std::string_view kBytes = "bytes";
 
 void Tokenizer::requireKnown(std::span<const int32_t> tokens) const {
   for (int32_t token : tokens)
@@ -63,17 +62,9 @@ static std::string readBytes(const std::string &path) {
   return bytes;
 }
 
-/// The tokenizer whose tokens are bytes.
-static std::unique_ptr<Tokenizer> openBytes() {
-  std::unique_ptr<Tokenizer> tokenizer = makeByteTokenizer();
-  tokenizer->path = kBytes;
-  tokenizer->hash = hashOf(kBytes);
-  return tokenizer;
-}
-
 std::unique_ptr<Tokenizer> openTokenizer(const std::string &path) {
-  if (std::error_code error; path == kBytes && !fs::exists(path, error))
-    return openBytes();
+  if (std::error_code error; path == kByteTokens && !fs::exists(path, error))
+    return makeByteTokenizer();
   std::string file = findFile(path);
   std::string bytes = readBytes(file);
   std::unique_ptr<Tokenizer> tokenizer = file.ends_with(".model")

@@ -59,9 +59,12 @@ protected:
   void requireKnown(std::span<const int32_t> tokens) const;
 };
 
+/// The path of the tokenizer of bytes, unless there is such a file.
+inline constexpr const char *kByteTokens = "bytes";
+
 /// Opens a tokenizer.json or a tokenizer.model, or the one in a folder, in
-/// which tokenizer.json comes first; or that of bytes, where `path` is "bytes"
-/// and no file. Throws InputError that names file, place and what is wrong or
+/// which tokenizer.json comes first; or that of bytes, where `path` is
+/// kByteTokens. Throws InputError that names file, place and what is wrong or
 /// not supported.
 std::unique_ptr<Tokenizer> openTokenizer(const std::string &path);
 

@@ -131,8 +131,10 @@ public:
   }
 
 private:
+  /// Bytes of a file that are tokens as they stand need no other file.
   bool isText(const std::string &file) const {
-    return needsTokens(file) || (!tokenizerPath.empty() && !options.tokenType &&
+    bool hasWords = !tokenizerPath.empty() && tokenizerPath != kByteTokens;
+    return needsTokens(file) || (hasWords && !options.tokenType &&
                                  !saysForm(DataFile(file, /*keepOpen=*/false)));
   }
 
