@@ -134,6 +134,10 @@ void decideStep(Threads threads, const StepDecision &d) {
       d.stepScalars[i] = scalars[i];
   });
 
+  // All threads read this before the first one, which changes it, goes on.
+  auto entered = static_cast<int64_t>(d.history[0]);
+  int64_t count = entered < kHistoryLength ? entered : kHistoryLength;
+
   double sum = 0.0, weight = 0.0;
   int64_t pairs = d.losses.rows * d.losses.calls;
   threads.inOrder(
@@ -147,8 +151,6 @@ void decideStep(Threads threads, const StepDecision &d) {
       });
   double loss = weight == 0.0 ? 0.0 : sum / weight;
   double norm = d.result[kNormResult];
-  auto entered = static_cast<int64_t>(d.history[0]);
-  int64_t count = entered < kHistoryLength ? entered : kHistoryLength;
   double *losses = d.history + 1, *norms = losses + kHistoryLength;
   bool isLossSpike = false, isNormSpike = false;
   if (d.deviations > 0.0 && count >= kHistoryLength / 2) {

@@ -584,10 +584,10 @@ TEST(NcclCommunicator, RefusesWhatIsTooSmallOrUnplanned) {
     // Leaves without waiting: the destructor waits for the GPU.
   });
   auto device = fakeDevice(0);
-  std::vector<char> workspace(1024);
+  std::vector<char> workspace(1000);
   EXPECT_EQ(failureOf([&] {
               NcclCommunicator(*device, fakeNccl(), 0, 1, fakeId(), {},
-                               workspace.data(), 1024, {});
+                               workspace.data(), 1000, {});
             }),
             "expected a workspace of at least 768 bytes for each group of 1 "
             "ranks, got 512");
