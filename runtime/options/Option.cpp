@@ -290,12 +290,9 @@ std::string otherName(const std::vector<Option> &table, std::string_view name,
   // Names of other tools, and of this one before; the words after an option are
   // what it takes.
   constexpr std::pair<std::string_view, std::string_view> names[] = {
-      {"lr", "learning-rate"},
-      {"chunks", "repeats"},
-      {"ranks", "stages"},
-      {"outer", "unpipelined"},
-      {"stages", "mesh stage=N"},
-      {"model-parallel", "mesh tensor=N"},
+      {"lr", "learning-rate"},    {"chunks", "repeats"},
+      {"ranks", "stages"},        {"outer", "unpipelined"},
+      {"stages", "mesh stage=N"}, {"model-parallel", "mesh tensor=N"},
       {"epochs", "steps"}};
   for (auto [other, meant] : names)
     if (name == other &&
