@@ -111,26 +111,14 @@ void detokenize(const RunOptions &options) {
              grouped(written), counted(count, "token"));
 }
 
-/// Runs a verb and prints its error.
-int report(void (*verb)(const RunOptions &), const RunOptions &options) {
-  try {
-    verb(options);
-    return kExitSuccess;
-  } catch (const InputError &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitBadInput;
-  } catch (const std::exception &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitRunFailed;
-  }
-}
-
 } // namespace
 
-int runTokenize(const RunOptions &options) { return report(tokenize, options); }
+int runTokenize(const RunOptions &options) {
+  return reportErrors([&] { tokenize(options); });
+}
 
 int runDetokenize(const RunOptions &options) {
-  return report(detokenize, options);
+  return reportErrors([&] { detokenize(options); });
 }
 
 } // namespace rota

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiled with exceptions, by which the runtime reports; those of
-// tokenizeData do not leave this file.
+// reportErrors do not leave this file.
 #include "tools/rota/TokenizeData.h"
 
 #include "runtime/data/DataPaths.h"
@@ -207,12 +207,9 @@ private:
 
 } // namespace
 
-ExitCode tokenizeData(RunOptions &options) {
+ExitCode reportErrors(const std::function<void()> &work) {
   try {
-    TextData texts(options);
-    std::vector<std::string> data = texts.replace(options.data);
-    options.validation.data = texts.replace(options.validation.data);
-    options.data = data;
+    work();
     return kExitSuccess;
   } catch (const InputError &error) {
     fmt::print(stderr, "error: {}\n", error.what());
@@ -221,6 +218,15 @@ ExitCode tokenizeData(RunOptions &options) {
     fmt::print(stderr, "error: {}\n", error.what());
     return kExitRunFailed;
   }
+}
+
+ExitCode tokenizeData(RunOptions &options) {
+  return reportErrors([&] {
+    TextData texts(options);
+    std::vector<std::string> data = texts.replace(options.data);
+    options.validation.data = texts.replace(options.validation.data);
+    options.data = data;
+  });
 }
 
 } // namespace rota

@@ -7,6 +7,8 @@
 #include "runtime/tokenizer/TokenizeFiles.h"
 #include "tools/rota/RunOptions.h"
 
+#include <functional>
+
 namespace rota {
 
 /// What the options say of texts, without files and output. Throws InputError.
@@ -24,6 +26,9 @@ std::string describe(const TokenizeSummary &summary);
 void showProgress(const TokenProgress &progress, double share);
 /// Ends that line.
 void endProgress();
+
+/// Does the work, and prints the error that it throws.
+ExitCode reportErrors(const std::function<void()> &work);
 
 /// Makes tokens of the texts among a run's data, or finds them where an earlier
 /// run kept them, and puts their files in the place of the texts: trainers read
