@@ -194,7 +194,8 @@ def validation(folder, *launcher, on_mpi=()):
         time.sleep(0.1)  # into the validation
         os.kill(ranks[-1], signal.SIGTERM)
         wait_until(lambda: "step-0000000004" in whole(folder), process)
-        for pid in ranks:
+        # mpirun first: told of several killed ranks at once, it may wait for ever.
+        for pid in [process.pid, *ranks]:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
