@@ -120,20 +120,19 @@ void CostChoice::findContests(func::FuncOp function, Propagation &propagation) {
   }
 }
 
-/// The bytes that the changes save around all ops with a choice: those of the
-/// changed ones alone may leave out a sum that passes on to another, and a
-/// search by them could go in circles.
-double CostChoice::saved(ArrayRef<Change> changes) {
-  double before = costs.costAround(ops);
+/// The cost of all ops with a choice after the changes: that of the changed
+/// ones alone may leave out a sum that passes on to another, and a search by it
+/// could go in circles.
+double CostChoice::costWith(ArrayRef<Change> changes) {
   SmallVector<Change, 2> previous;
   for (auto [op, option] : changes) {
     previous.push_back({op, choices[op].taken});
     take(op, option);
   }
-  double after = costs.costAround(ops);
+  double cost = costs.costAround(ops);
   for (auto [op, option] : previous)
     take(op, option);
-  return before - after;
+  return cost;
 }
 
 /// All changes of one op, and of two that share an operand or of which one uses
@@ -165,9 +164,9 @@ SmallVector<SmallVector<CostChoice::Change, 2>> CostChoice::changes() {
 /// Makes the change that saves most. False where none saves anything.
 bool CostChoice::improve() {
   SmallVector<Change, 2> best;
-  double most = 0;
+  double most = 0, before = costs.costAround(ops);
   for (SmallVector<Change, 2> &candidate : changes())
-    if (double less = saved(candidate); less > most) {
+    if (double less = before - costWith(candidate); less > most) {
       most = less;
       best = std::move(candidate);
     }
@@ -187,12 +186,13 @@ void CostChoice::explain() {
         rule.results.front(), factors, summedAxes(rule, 0, factors, mesh));
     return text;
   };
+  double cost = costs.costAround(ops);
   for (auto &[op, choice] : choices) {
     size_t taken = choice.taken, next = taken;
     double extra = 0;
     for (size_t option = 0; option < choice.options.size(); ++option)
       if (option != taken)
-        if (double more = -saved(Change(op, option));
+        if (double more = costWith(Change(op, option)) - cost;
             next == taken || more < extra) {
           next = option;
           extra = more;

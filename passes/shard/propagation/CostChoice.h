@@ -36,7 +36,7 @@ private:
   SmallVector<SmallVector<Change, 2>> changes();
   void search();
   bool improve();
-  double saved(ArrayRef<Change> changes);
+  double costWith(ArrayRef<Change> changes);
   void explain();
 
   DivisionCosts &costs;

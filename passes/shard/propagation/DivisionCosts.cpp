@@ -25,13 +25,40 @@ DivisionCosts::OpDivision &DivisionCosts::divisionOf(Operation *op) {
 
 void DivisionCosts::divide(Operation *op, FactorAxes factors) {
   divisionOf(op).factors = std::move(factors);
-  sums.clear();
+  for (Value value : changedBy(op)) {
+    sums.erase(value);
+    valueCosts.erase(value);
+  }
+}
+
+/// The values whose sums or costs depend on the division of `op`: those around
+/// it, and those around each op that takes a sum on which it has an influence.
+const llvm::SetVector<Value> &DivisionCosts::changedBy(Operation *op) {
+  auto [place, isNew] = changed.try_emplace(op);
+  llvm::SetVector<Value> &values = place->second;
+  if (!isNew)
+    return values;
+  llvm::SetVector<Operation *> reached;
+  reached.insert(op);
+  for (size_t next = 0; next < reached.size(); ++next) {
+    Operation *own = reached[next];
+    values.insert(own->operand_begin(), own->operand_end());
+    values.insert(own->result_begin(), own->result_end());
+    for (OpOperand &use : own->getUses())
+      if (isa<FactorRuleOpInterface>(use.getOwner()) &&
+          llvm::any_of(ruleOf(use.getOwner()).linear, [&](const auto &group) {
+            return llvm::is_contained(group, use.getOperandNumber());
+          }))
+        reached.insert(use.getOwner());
+  }
+  return values;
 }
 
 void DivisionCosts::countSums(ArrayRef<AxisRefAttr> axes) {
   llvm::append_range(counted, axes);
   counted = normalizedSet(counted, mesh);
   sums.clear();
+  valueCosts.clear();
 }
 
 ShardingAttr DivisionCosts::compose(const FactorRule::Dimensions &dimensions,
@@ -153,6 +180,14 @@ ShardingAttr DivisionCosts::neededBy(OpOperand &use) {
 }
 
 double DivisionCosts::costOf(Value value) {
+  auto known = valueCosts.find(value);
+  if (known != valueCosts.end())
+    return known->second;
+  return valueCosts[value] = movedFrom(value);
+}
+
+/// What moving the value to its uses costs.
+double DivisionCosts::movedFrom(Value value) {
   // Conditions are not sent.
   if (!isa<RankedTensorType>(value.getType()) ||
       getElementTypeOrSelf(value).isInteger(1))

@@ -70,7 +70,9 @@ private:
   OpDivision &divisionOf(Operation *op);
   Passed passedBy(Operation *op);
   bool makesLess(Operation *op, ArrayRef<int64_t> operands);
+  const llvm::SetVector<Value> &changedBy(Operation *op);
   double costOf(Value value);
+  double movedFrom(Value value);
   ShardingAttr madeAs(Value value);
   ShardingAttr neededBy(OpOperand &use);
   ShardingAttr closed(ShardingAttr sharding, ArrayRef<AxisRefAttr> unreduced);
@@ -82,7 +84,10 @@ private:
   SmallVector<Role> resultRoles;
   AxisList counted;
   std::unordered_map<Operation *, OpDivision> divisions;
+  // Of the present divisions, as far as they were asked for.
   llvm::DenseMap<Value, AxisList> sums;
+  llvm::DenseMap<Value, double> valueCosts;
+  std::unordered_map<Operation *, llvm::SetVector<Value>> changed;
   /// By type, shardings and fill.
   llvm::DenseMap<std::tuple<Type, Attribute, Attribute, Attribute>, int64_t>
       costs;
