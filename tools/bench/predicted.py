@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of random configurations on this host beside those that `rota plan` predicts for the machine that `rota machine
-measure` has written: families, meshes of threads, schedules, policies of rematerialization, both types. The measured time
-is the median of the steps after the first two, beside the least, which other programs change less."""
+measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. The host is measured
+before each configuration, because its speed drifts by more than predictions err; a file takes the drift in. The measured
+time is the median of the steps after the first two, beside the least, which other programs change less."""
 import argparse
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 from common import ROTA, compile_trainer, model_of, random_tokens, temporary, train
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("machine", help="the file that `rota machine measure -o` wrote")
+parser.add_argument("machine", nargs="?", help="the file that `rota machine measure -o` wrote, for all configurations")
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--steps", type=int, default=7)
@@ -47,6 +48,13 @@ def draw(choose):
     return choose.choice(list(FAMILIES)), arguments
 
 
+def measured_machine(folder):
+    """The file of this host as it is now."""
+    path = os.path.join(folder, "here.json")
+    subprocess.run([ROTA, "machine", "measure", "-o", path], check=True, capture_output=True)
+    return path
+
+
 def measure(arguments, folder, tokens):
     """Seconds of each step after the first two."""
     trainer = os.path.join(folder, "trainer")
@@ -67,10 +75,11 @@ while len(errors) < options.configurations and os.times().elapsed - begin < opti
     with temporary() as folder:
         model = model_of(family, folder, **FAMILIES[family])
         arguments = ["--model", model, *arguments]
-        plan = subprocess.run([ROTA, "plan", *arguments, "--machine", options.machine, "--json"], capture_output=True,
-                              text=True)
-        if plan.returncode:  # a mesh that does not divide the model, a schedule that takes other microbatches
-            continue
+        if subprocess.run([ROTA, "plan", *arguments], capture_output=True).returncode:
+            continue  # a mesh that does not divide the model, a schedule that takes other microbatches
+        machine = options.machine or measured_machine(folder)
+        plan = subprocess.run([ROTA, "plan", *arguments, "--machine", machine, "--json"], capture_output=True, text=True,
+                              check=True)
         predicted = json.loads(plan.stdout)["step_seconds"]
         seconds = measure(arguments, folder, random_tokens(folder, 2048))
     measured = statistics.median(seconds)
