@@ -2,7 +2,7 @@
 //
 // A row of a table of options: name, type, default, bounds and help, for the
 // command line, RUN.json and --help alike. The tables are in
-// runtime/train/TrainOptions.cpp and tools/rota/OptionTable.cpp.
+// runtime/train/TrainOptions.cpp and tools/rota/options/OptionTable.cpp.
 #ifndef ROTA_RUNTIME_OPTIONS_OPTION_H
 #define ROTA_RUNTIME_OPTIONS_OPTION_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/AddedTokens.h"
-#include "runtime/tokenizer/Characters.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/text/Characters.h"
+#include "runtime/tokenizer/text/Utf8.h"
 
 #include <algorithm>
 

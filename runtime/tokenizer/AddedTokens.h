@@ -5,9 +5,9 @@
 #ifndef ROTA_RUNTIME_TOKENIZER_ADDEDTOKENS_H
 #define ROTA_RUNTIME_TOKENIZER_ADDEDTOKENS_H
 
-#include "runtime/tokenizer/ByteTrie.h"
-#include "runtime/tokenizer/JsonNode.h"
-#include "runtime/tokenizer/TokenModel.h"
+#include "runtime/tokenizer/models/ByteTrie.h"
+#include "runtime/tokenizer/models/TokenModel.h"
+#include "runtime/tokenizer/text/JsonNode.h"
 
 #include <map>
 #include <string>

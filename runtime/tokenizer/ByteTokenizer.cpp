@@ -3,7 +3,7 @@
 // The tokens of files of bytes: each byte is its own.
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/tokenizer/Tokenizer.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/text/Utf8.h"
 
 namespace rota {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/Decoder.h"
-#include "runtime/tokenizer/ByteAlphabet.h"
-#include "runtime/tokenizer/Patterns.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/text/ByteAlphabet.h"
+#include "runtime/tokenizer/text/Patterns.h"
+#include "runtime/tokenizer/text/Utf8.h"
 
 #include <algorithm>
 #include <charconv>

@@ -7,14 +7,14 @@
 #include "runtime/Error.h"
 #include "runtime/files/Nesting.h"
 #include "runtime/tokenizer/AddedTokens.h"
-#include "runtime/tokenizer/ByteAlphabet.h"
 #include "runtime/tokenizer/Decoder.h"
 #include "runtime/tokenizer/Normalizer.h"
-#include "runtime/tokenizer/PieceCache.h"
 #include "runtime/tokenizer/PreTokenizer.h"
 #include "runtime/tokenizer/Template.h"
-#include "runtime/tokenizer/TokenModel.h"
 #include "runtime/tokenizer/Tokenizer.h"
+#include "runtime/tokenizer/models/PieceCache.h"
+#include "runtime/tokenizer/models/TokenModel.h"
+#include "runtime/tokenizer/text/ByteAlphabet.h"
 
 #include <algorithm>
 #include <fmt/format.h>

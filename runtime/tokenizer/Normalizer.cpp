@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/Normalizer.h"
 #include "runtime/Error.h"
-#include "runtime/tokenizer/ByteAlphabet.h"
-#include "runtime/tokenizer/CharacterMap.h"
-#include "runtime/tokenizer/Characters.h"
-#include "runtime/tokenizer/Patterns.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/text/ByteAlphabet.h"
+#include "runtime/tokenizer/text/CharacterMap.h"
+#include "runtime/tokenizer/text/Characters.h"
+#include "runtime/tokenizer/text/Patterns.h"
+#include "runtime/tokenizer/text/Utf8.h"
 
 #include <fmt/format.h>
 #include <unicode/bytestream.h>

@@ -4,7 +4,7 @@
 #ifndef ROTA_RUNTIME_TOKENIZER_NORMALIZER_H
 #define ROTA_RUNTIME_TOKENIZER_NORMALIZER_H
 
-#include "runtime/tokenizer/JsonNode.h"
+#include "runtime/tokenizer/text/JsonNode.h"
 
 #include <functional>
 #include <string>

@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_TOKENIZER_PRETOKENIZER_H
 #define ROTA_RUNTIME_TOKENIZER_PRETOKENIZER_H
 
-#include "runtime/tokenizer/JsonNode.h"
+#include "runtime/tokenizer/text/JsonNode.h"
 
 #include <deque>
 #include <functional>

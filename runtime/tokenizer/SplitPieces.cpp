@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/SplitPieces.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/text/Utf8.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #ifndef ROTA_RUNTIME_TOKENIZER_SPLITPIECES_H
 #define ROTA_RUNTIME_TOKENIZER_SPLITPIECES_H
 
-#include "runtime/tokenizer/Expression.h"
 #include "runtime/tokenizer/PreTokenizer.h"
+#include "runtime/tokenizer/text/Expression.h"
 
 #include <optional>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/Template.h"
-#include "runtime/tokenizer/TokenModel.h"
+#include "runtime/tokenizer/models/TokenModel.h"
 
 #include <fmt/format.h>
 

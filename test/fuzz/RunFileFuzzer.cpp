@@ -4,7 +4,7 @@
 // the file is refused, or the trainer reads the options that it is started with
 // as the same values.
 #include "test/fuzz/FuzzFiles.h"
-#include "tools/rota/RunOptions.h"
+#include "tools/rota/options/RunOptions.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 // tokens are in its vocabulary and have a text in UTF-8.
 #include "runtime/Error.h"
 #include "runtime/tokenizer/Tokenizer.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/text/Utf8.h"
 #include "test/fuzz/FuzzFiles.h"
 
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #ifndef ROTA_TOOLS_ROTA_CHECKPOINTMODEL_H
 #define ROTA_TOOLS_ROTA_CHECKPOINTMODEL_H
 
-#include "tools/rota/RunOptions.h"
+#include "tools/rota/options/RunOptions.h"
 
 namespace rota {
 

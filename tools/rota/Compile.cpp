@@ -9,8 +9,8 @@
 #include "tools/rota/InitialWeights.h"
 #include "tools/rota/Process.h"
 #include "tools/rota/Requests.h"
-#include "tools/rota/TokenizeData.h"
 #include "tools/rota/Verbs.h"
+#include "tools/rota/data/TokenizeData.h"
 
 #include <chrono>
 #include <fmt/format.h>

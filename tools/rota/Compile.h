@@ -7,7 +7,7 @@
 #include "lowering/executable/MemoryFile.h"
 #include "tools/planner/Planner.h"
 #include "tools/rota/CheckpointModel.h"
-#include "tools/rota/RunOptions.h"
+#include "tools/rota/options/RunOptions.h"
 
 #include <memory>
 

@@ -4,7 +4,7 @@
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/CommandLine.h"
 #include "tools/planner/Machines.h"
-#include "tools/rota/OptionTable.h"
+#include "tools/rota/options/OptionTable.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

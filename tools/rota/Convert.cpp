@@ -2,8 +2,8 @@
 //
 // The verb convert. Compiled with exceptions, since the reader of checkpoints
 // reports by them; they do not leave this file.
-#include "tools/rota/AdapterOptions.h"
 #include "tools/rota/Verbs.h"
+#include "tools/rota/options/AdapterOptions.h"
 
 #include "runtime/checkpoint/AdapterContents.h"
 #include "runtime/checkpoint/HubFolder.h"

@@ -4,7 +4,7 @@
 #include "models/Family.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/Error.h"
-#include "tools/rota/OptionTable.h"
+#include "tools/rota/options/OptionTable.h"
 
 #include <fmt/format.h>
 

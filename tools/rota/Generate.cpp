@@ -9,9 +9,9 @@
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Process.h"
-#include "tools/rota/Prompt.h"
 #include "tools/rota/Terminal.h"
 #include "tools/rota/Verbs.h"
+#include "tools/rota/data/Prompt.h"
 
 #include <charconv>
 #include <filesystem>

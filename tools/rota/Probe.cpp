@@ -2,8 +2,8 @@
 //
 // `rota probe`: compile a trainer and become its `probe`.
 #include "tools/rota/Compile.h"
-#include "tools/rota/TokenShape.h"
 #include "tools/rota/Verbs.h"
+#include "tools/rota/data/TokenShape.h"
 
 namespace rota {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/Process.h"
-#include "tools/rota/RunOptions.h"
+#include "tools/rota/options/RunOptions.h"
 
 #include <cerrno>
 #include <csignal>

@@ -6,7 +6,7 @@
 
 #include "tools/planner/Request.h"
 #include "tools/planner/RequestedTimeline.h"
-#include "tools/rota/RunOptions.h"
+#include "tools/rota/options/RunOptions.h"
 
 namespace rota {
 

@@ -2,7 +2,7 @@
 #include "tools/rota/RunFile.h"
 
 #include "runtime/options/Lists.h"
-#include "tools/rota/OptionTable.h"
+#include "tools/rota/options/OptionTable.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

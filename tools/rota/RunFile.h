@@ -5,7 +5,7 @@
 #define ROTA_TOOLS_ROTA_RUNFILE_H
 
 #include "tools/planner/search/PlanCandidate.h"
-#include "tools/rota/RunOptions.h"
+#include "tools/rota/options/RunOptions.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -4,8 +4,8 @@
 // which the runtime reports; they do not leave this file.
 #include "runtime/train/rank/Launch.h"
 #include "tools/rota/Compile.h"
-#include "tools/rota/Prompt.h"
 #include "tools/rota/Verbs.h"
+#include "tools/rota/data/Prompt.h"
 
 namespace rota {
 

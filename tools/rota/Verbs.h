@@ -5,7 +5,7 @@
 #ifndef ROTA_TOOLS_ROTA_VERBS_H
 #define ROTA_TOOLS_ROTA_VERBS_H
 
-#include "tools/rota/RunOptions.h"
+#include "tools/rota/options/RunOptions.h"
 
 namespace rota {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The options that take effect when a trainer runs. `rota` has them too: its
-// table (tools/rota/OptionTable.cpp) begins with these rows.
+// table (tools/rota/options/OptionTable.cpp) begins with these rows.
 #ifndef ROTA_RUNTIME_TRAIN_OPTIONS_TRAINEROPTIONS_H
 #define ROTA_RUNTIME_TRAIN_OPTIONS_TRAINEROPTIONS_H
 

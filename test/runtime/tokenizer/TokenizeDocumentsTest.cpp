@@ -4,8 +4,8 @@
 // tokens that are kept.
 #include "runtime/Error.h"
 #include "runtime/data/TokenFile.h"
-#include "runtime/tokenizer/TokenCache.h"
-#include "runtime/tokenizer/TokenizerSettings.h"
+#include "runtime/tokenizer/files/TokenCache.h"
+#include "runtime/tokenizer/files/TokenizerSettings.h"
 #include "test/runtime/documents/Compress.h"
 
 #include <gtest/gtest.h>

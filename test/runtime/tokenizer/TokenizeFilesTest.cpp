@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files of text as files of tokens: parts, threads, interruptions.
-#include "runtime/tokenizer/TokenizeFiles.h"
+#include "runtime/tokenizer/files/TokenizeFiles.h"
 #include "runtime/Error.h"
 #include "runtime/data/TokenFile.h"
-#include "runtime/tokenizer/CutText.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/files/CutText.h"
+#include "runtime/tokenizer/text/Utf8.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include "runtime/tokenizer/Tokenizer.h"
 #include "runtime/Error.h"
 #include "runtime/tokenizer/TextStream.h"
-#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tokenizer/text/Utf8.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flags and RUN.json: the values that they set, their order, and each error.
-#include "tools/rota/OptimizerRows.h"
-#include "tools/rota/OptionTable.h"
+#include "tools/rota/options/OptimizerRows.h"
+#include "tools/rota/options/OptionTable.h"
 
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
