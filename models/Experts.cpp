@@ -11,7 +11,7 @@ using namespace mlir::rota;
 /// Parts of a sequence that have rows of their own. Where ranks do not divide
 /// the length, which passes/shard reports, the rows are those of the sequence.
 static int64_t partsOf(const Microbatch &microbatch) {
-  int64_t parts = microbatch.experts.parts;
+  int64_t parts = microbatch.experts.parts * microbatch.experts.pieces;
   return microbatch.sequenceLength % parts == 0 ? parts : 1;
 }
 
@@ -184,36 +184,84 @@ Value ExpertBlock::apply(Value rows, Value counts) {
                        product(active, names.down, embed, inner, counts));
 }
 
-Value ExpertBlock::build(Value x) {
+Value ExpertBlock::dispatch(const Routed &routed) {
+  auto type = cast<RankedTensorType>(routed.tokens.getType());
+  int64_t sequences =
+      cast<RankedTensorType>(routed.counts.getType()).getDimSize(0);
+  return DispatchOp::create(
+      builder,
+      type.clone({sequences, config.rows(builder.microbatch), config.embed}),
+      routed.tokens, routed.places, /*weights=*/Value(), /*offset=*/Value(),
+      routed.counts, builder.microbatch.experts.ranks, fill(),
+      sequences / type.getDimSize(0));
+}
+
+Value ExpertBlock::combine(const Routed &routed, Value rows) {
+  auto type = cast<RankedTensorType>(routed.tokens.getType());
+  int64_t sequences =
+      cast<RankedTensorType>(routed.counts.getType()).getDimSize(0);
+  return CombineOp::create(builder, type, rows, routed.places, routed.weights,
+                           /*offset=*/Value(), routed.counts,
+                           builder.microbatch.experts.ranks, fill(),
+                           sequences / type.getDimSize(0));
+}
+
+/// The pieces of a tensor along the sequence.
+static ValueRange split(ModelBuilder &builder, Value value, int64_t pieces) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[1] /= pieces;
+  SmallVector<Type> types(pieces, type.clone(shape));
+  return SplitOp::create(builder, types, value, /*dim=*/1).getParts();
+}
+
+ExpertPlacesOp ExpertBlock::place(Value experts, int64_t parts) {
   const Microbatch &microbatch = builder.microbatch;
-  auto tokens = cast<RankedTensorType>(x.getType());
-  int64_t parts = partsOf(microbatch), count = config.rows(microbatch);
-  int64_t sequences = tokens.getDimSize(0) * parts;
-  Value scores = logits(x);
-  RouteOp choices = route(scores);
+  int64_t sequences =
+      cast<RankedTensorType>(experts.getType()).getDimSize(0) * parts;
   auto counts =
       RankedTensorType::get({sequences, config.experts}, builder.getI32Type());
   IntegerAttr capacity;
   if (auto taken = config.capacity(microbatch))
     capacity = builder.getI64IntegerAttr(*taken);
-  auto places = ExpertPlacesOp::create(
-      builder, choices.getExperts().getType(), counts, choices.getExperts(),
-      /*others=*/Value(), /*offset=*/Value(), count, microbatch.experts.ranks,
-      capacity, parts);
+  return ExpertPlacesOp::create(builder, experts.getType(), counts, experts,
+                                /*others=*/Value(), /*offset=*/Value(),
+                                config.rows(microbatch),
+                                microbatch.experts.ranks, capacity, parts);
+}
+
+Value ExpertBlock::build(Value x) {
+  const Microbatch &microbatch = builder.microbatch;
+  int64_t parts = partsOf(microbatch), pieces = microbatch.experts.pieces;
+  Value scores = logits(x);
+  RouteOp choices = route(scores);
+  ExpertPlacesOp places = place(choices.getExperts(), parts);
   // Without a capacity nothing is dropped.
   IntegerAttr each;
-  if (capacity)
+  if (places.getCapacityAttr())
     each = builder.getI64IntegerAttr(partLength(microbatch) * config.choices);
   if (builder.isInLayer()) // what is observed has the number of a layer
     ObserveOp::create(builder, kExpertLoad, places.getCounts(), each, parts);
-  addLosses(scores, places.getCounts(), count);
-  int64_t blocks = microbatch.experts.ranks;
-  Value rows = DispatchOp::create(
-      builder, tokens.clone({sequences, count, config.embed}), x,
-      places.getPlaces(), /*weights=*/Value(), /*offset=*/Value(),
-      places.getCounts(), blocks, fill(), parts);
-  return CombineOp::create(builder, tokens, apply(rows, places.getCounts()),
-                           places.getPlaces(), choices.getWeights(),
-                           /*offset=*/Value(), places.getCounts(), blocks,
-                           fill(), parts);
+  addLosses(scores, places.getCounts(), config.rows(microbatch));
+  if (pieces == 1 || parts != pieces) {
+    Routed whole{x, places.getPlaces(), choices.getWeights(),
+                 places.getCounts()};
+    return combine(whole, apply(dispatch(whole), whole.counts));
+  }
+  // Rows of all pieces are ready before the first product, so that those of one
+  // travel beside the products of another. Each has places of its own, whose
+  // counts are divided as its rows are.
+  SmallVector<Routed> routed;
+  SmallVector<Value> rows, results;
+  for (auto [tokens, experts, weights] :
+       llvm::zip(split(builder, x, pieces),
+                 split(builder, choices.getExperts(), pieces),
+                 split(builder, choices.getWeights(), pieces))) {
+    ExpertPlacesOp own = place(experts, /*parts=*/1);
+    routed.push_back({tokens, own.getPlaces(), weights, own.getCounts()});
+    rows.push_back(dispatch(routed.back()));
+  }
+  for (auto [piece, own] : llvm::zip(routed, rows))
+    results.push_back(combine(piece, apply(own, piece.counts)));
+  return ConcatOp::create(builder, x.getType(), results, /*dim=*/1);
 }

@@ -99,6 +99,16 @@ protected:
   const ExpertConfig config;
 
 private:
+  /// Tokens [B, S, E] with their choices, the places [B, S, k] and weights
+  /// [B, S, k] of these, and the rows of each expert [parts * B, X].
+  struct Routed {
+    Value tokens, places, weights, counts;
+  };
+  /// The rows of the choices in `experts` [B, S, k].
+  ExpertPlacesOp place(Value experts, int64_t parts);
+  /// The rows [parts * B, R, E] of the tokens, and back.
+  Value dispatch(const Routed &routed);
+  Value combine(const Routed &routed, Value rows);
   /// The part of the rows that choices take; null: all, or more than there are.
   FloatAttr fill();
   /// [B, S, X], f32.

@@ -102,12 +102,14 @@ static LogicalResult checkMicrobatch(MLIRContext &context, StringRef path,
     return failure();
   if (failed(check("a sequence length", options.sequenceLength)))
     return failure();
-  if (options.lossBlocks >= 1 &&
-      options.sequenceLength % options.lossBlocks == 0)
-    return success();
-  return errorAt(context, path)
-         << "expected blocks of the loss that divide the sequence length, got "
-         << options.lossBlocks << " and " << options.sequenceLength;
+  for (auto [what, count] :
+       {std::pair("blocks of the loss", options.lossBlocks),
+        std::pair("'expert-pieces'", options.experts.pieces)})
+    if (count < 1 || options.sequenceLength % count != 0)
+      return errorAt(context, path)
+             << "expected " << what << " that divide the sequence length, got "
+             << count << " and " << options.sequenceLength;
+  return success();
 }
 
 /// Checks the elements of all parameters. Those of each are within maxElements.
@@ -145,7 +147,10 @@ static SmallVector<std::pair<const char *, double>>
 askedOfExperts(const BuildOptions &options) {
   SmallVector<std::pair<const char *, double>> asked;
   for (auto option :
-       {std::pair("expert-buffer", options.experts.buffer),
+       {std::pair("expert-pieces", options.experts.pieces > 1
+                                       ? double(options.experts.pieces)
+                                       : 0.0),
+        std::pair("expert-buffer", options.experts.buffer),
         std::pair("expert-capacity", options.experts.capacity),
         std::pair("load-balance-loss", options.routers.balance.value_or(0)),
         std::pair("router-z-loss", options.routers.zLoss),

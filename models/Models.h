@@ -49,6 +49,9 @@ struct ExpertRoom {
   /// Equal parts of a sequence, each of which has rows of its own: the ranks
   /// along the mesh axis 'context', which divides the length.
   int64_t parts = 1;
+  /// Pieces of a sequence that travel one after the other, each beside the
+  /// products of another, where there is one part.
+  int64_t pieces = 1;
   /// Rows for the experts of a rank, over a rank's even share of the rows of a
   /// part of a sequence; more end the run. 0: room for as many as there can be.
   double buffer = 0;

@@ -144,6 +144,7 @@ TEST_F(Experts, TheirOptionsNeedExperts) {
       cases[] = {
           {"expert-capacity", [](auto &o) { o.experts.capacity = 1.5; }, "1.5"},
           {"expert-buffer", [](auto &o) { o.experts.buffer = 2; }, "2"},
+          {"expert-pieces", [](auto &o) { o.experts.pieces = 2; }, "2"},
           {"load-balance-loss", [](auto &o) { o.routers.balance = 0.1; },
            "0.1"},
           {"router-z-loss", [](auto &o) { o.routers.zLoss = 1e-4; }, "1e-04"},

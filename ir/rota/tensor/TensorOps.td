@@ -144,8 +144,8 @@ def Rota_SplitOp : Rota_DifferentiableOp<"split", [TaskOpInterface]> {
     }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$input, I64Attr:$dim);
-  let results = (outs Variadic<Rota_FloatTensor>:$parts);
+  let arguments = (ins Rota_Tensor:$input, I64Attr:$dim);
+  let results = (outs Variadic<Rota_Tensor>:$parts);
   let assemblyFormat = [{
     $input `dim` `=` custom<Count>($dim) `:` functional-type(operands, results) attr-dict
   }];

@@ -127,6 +127,15 @@ TEST_F(OptionsTest, ACapacityNeedsNoBuffer) {
          "1.25");
 }
 
+TEST_F(OptionsTest, PiecesNeedWholeSequences) {
+  refuse({"--mesh", "expert=2,context=2", "--expert-pieces", "2"},
+         "'expert-pieces': expected 1 on a mesh with 'context', whose ranks "
+         "have parts of sequences already, got 2");
+  refuse({"--expert-capacity", "1.25", "--expert-pieces", "2"},
+         "'expert-pieces': expected 1 beside 'expert-capacity', which counts "
+         "the rows of whole sequences, got 2");
+}
+
 TEST_F(OptionsTest, DefaultsAreTheOptimizers) {
   auto read = [&](std::vector<std::string> arguments) {
     arguments.push_back("mine.mlir");

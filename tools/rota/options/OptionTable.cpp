@@ -90,6 +90,10 @@ Rows modelRows(RunOptions &o) {
        "Rows that an expert takes of a sequence, over its even share; "
        "what exceeds them is dropped (0: nothing is)",
        models, &build.experts.capacity, 0, 1e6},
+      {"expert-pieces", group, "N",
+       "Pieces of a sequence whose rows of experts are exchanged along "
+       "'expert' on their own, beside products of another",
+       models, &build.experts.pieces, 1, 64},
       {"expert-buffer", group, "X",
        "Rows of a sequence for which a rank along 'expert' has room, over "
        "its even share; more end the run (0: as many as there can be)",
@@ -109,8 +113,7 @@ Rows modelRows(RunOptions &o) {
        maxSize},
       {"samples", group, "",
        "The trainer can continue a prompt: one that `rota train` compiles for "
-       "a "
-       "prompt can",
+       "a prompt can",
        compile | plan, &o.compiler.samples}};
 }
 

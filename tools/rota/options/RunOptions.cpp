@@ -225,6 +225,16 @@ static OptionMistake checkMesh(RunOptions &options) {
             "buffer would end the run for, got " +
                 numberText(experts.buffer) + " and a capacity of " +
                 numberText(experts.capacity)};
+  if (experts.pieces > 1 && experts.parts > 1)
+    return {"expert-pieces",
+            "expected 1 on a mesh with 'context', whose ranks have parts of "
+            "sequences already, got " +
+                std::to_string(experts.pieces)};
+  if (experts.pieces > 1 && experts.capacity > 0)
+    return {"expert-pieces",
+            "expected 1 beside 'expert-capacity', which counts the rows of "
+            "whole sequences, got " +
+                std::to_string(experts.pieces)};
   takeDemandedShape(options);
   if (!options.given.contains("microbatches"))
     compiler.schedule.microbatches = defaultMicrobatches(options);
