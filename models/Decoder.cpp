@@ -219,7 +219,8 @@ Value DecoderBuilder::rotaryTable() {
 }
 
 Value DecoderBuilder::rotate(Value x, Value table) {
-  return RopeOp::create(*this, x.getType(), x, table, /*inverse=*/UnitAttr());
+  return RopeOp::create(*this, x.getType(), x, table, documentPositions(),
+                        /*inverse=*/UnitAttr());
 }
 
 Value DecoderBuilder::attend(Value query, Value key, Value value) {
@@ -227,6 +228,7 @@ Value DecoderBuilder::attend(Value query, Value key, Value value) {
   form.scale = config.attentionScale;
   form.softCap = config.softCap;
   form.sinks = sinks();
+  form.documents = documentPositions();
   // A window of the whole sequence changes nothing.
   if (kind().window.value_or(length()) < length())
     form.window = kind().window;

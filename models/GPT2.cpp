@@ -111,6 +111,12 @@ private:
 
   /// Adds the row of its position to each token's.
   Value embedded(Value rows) override {
+    if (Value inDocuments = documentPositions()) {
+      Value table = read(positionTable, {positions, config.embed});
+      Value places =
+          EmbeddingOp::create(*this, rows.getType(), inDocuments, table);
+      return arith::AddFOp::create(*this, rows, places);
+    }
     int64_t length = microbatch.sequenceLength;
     SmallVector<int32_t> numbers(length);
     std::iota(numbers.begin(), numbers.end(), 0);

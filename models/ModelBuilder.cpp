@@ -191,6 +191,17 @@ Value ModelBuilder::addBias(Value x, StringRef name) {
   return arith::AddFOp::create(*this, x, bias);
 }
 
+Value ModelBuilder::documentPositions() {
+  if (!microbatch.documentEnd)
+    return {};
+  for (auto positions : getInsertionBlock()->getOps<DocumentPositionsOp>())
+    return positions;
+  return DocumentPositionsOp::create(
+      *this,
+      tensor({microbatch.sequences, microbatch.sequenceLength}, getI32Type()),
+      getI64IntegerAttr(*microbatch.documentEnd));
+}
+
 Value ModelBuilder::splat(Type type, double value) {
   return splatConstant(*this, getLoc(), type, value);
 }

@@ -30,6 +30,7 @@ struct Microbatch {
   RouterLosses routers = {};
   std::optional<double> predictionLoss = {}; // BuildOptions::predictionLoss
   AdapterOptions adapters = {};
+  std::optional<int32_t> documentEnd = {}; // BuildOptions::documentEnd
 };
 
 /// Builds one model module. Functions are built one at a time: `begin...` opens
@@ -111,6 +112,9 @@ public:
   Value project(Value x, StringRef name, int64_t out, int64_t in);
   /// `x` plus parameter `name`, which lies along the last dimension.
   Value addBias(Value x, StringRef name);
+  /// The tokens' positions [B, S] in their documents, once in a function; null
+  /// where all tokens of a sequence are one document.
+  Value documentPositions();
   /// A constant of `type` with this value everywhere.
   Value splat(Type type, double value);
   /// The value under a name for remat policies and probes.

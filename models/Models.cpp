@@ -225,7 +225,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                         options.experts,
                         options.routers,
                         options.predictionLoss,
-                        options.adapters};
+                        options.adapters,
+                        options.documentEnd};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();
@@ -287,6 +288,9 @@ static LogicalResult checkModuleOptions(MLIRContext &context, StringRef path,
   if (options.lossBlocks != 1)
     return refuse("blocks of the loss", "which has its own shapes",
                   Twine(options.lossBlocks));
+  if (options.documentEnd)
+    return refuse("'document-mask'", "whose attention is its own",
+                  "end token " + Twine(*options.documentEnd));
   if (options.adapters.rank != 0)
     return refuse("'lora-rank'", "whose layers are its own",
                   Twine(options.adapters.rank));

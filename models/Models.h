@@ -94,6 +94,9 @@ struct BuildOptions {
   /// where there is one.
   std::optional<double> predictionLoss = {};
   AdapterOptions adapters = {};
+  /// The token that ends a document: no query sees another document than its
+  /// own. Not given: all tokens of a sequence are one document.
+  std::optional<int32_t> documentEnd = {};
   /// The text of a configuration, for which the model's path is a name. Empty:
   /// it is read from the path.
   std::string config = {};

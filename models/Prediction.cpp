@@ -39,6 +39,12 @@ void DecoderConfig::readPrediction(Config &config,
     config.error(key) << "expected one block of the loss, as its layer needs "
                          "the whole sequence, got "
                       << microbatch.lossBlocks;
+  if (microbatch.documentEnd)
+    config.error(key) << "expected no 'document-mask' beside multi-token "
+                         "prediction, which would read the first token of the "
+                         "next document ('mtp-loss' 0 trains without the "
+                         "module), got end token "
+                      << *microbatch.documentEnd;
   if (microbatch.sequenceLength < 2)
     config.error(key) << "expected sequences of 2 tokens or more, got "
                       << microbatch.sequenceLength;

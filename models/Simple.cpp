@@ -107,6 +107,11 @@ private:
 
 static std::unique_ptr<ModelBuilder>
 readSimple(Config &config, const Microbatch &microbatch, ModuleOp module) {
+  if (microbatch.documentEnd)
+    config.error("model_type")
+        << "expected no 'document-mask' for the family 'simple', which has no "
+           "attention, got end token "
+        << *microbatch.documentEnd;
   if (microbatch.zLoss != 0)
     config.error("model_type") << "expected no z-loss for the family 'simple', "
                                   "which has no logits, got "

@@ -67,7 +67,8 @@ typedef struct RotaGpuCode {
   FIELD(scratch, Scratch)     /* temporaries, dead between calls */            \
   FIELD(offloaded, Offloaded) /* residuals that rest in host memory */         \
   FIELD(auxiliary, Auxiliary) /* f32 sums of auxiliary losses, by forward */   \
-  FIELD(observed, Observed)   /* i32 tables that are reported, by forward */
+  FIELD(observed, Observed)   /* i32 tables that are reported, by forward */   \
+  FIELD(positions, Positions) /* i32 of tokens in their documents */
 
 /// The blocks that a task works on: base pointers into the rank's arena, each
 /// 64-byte aligned. Offsets inside a block are constants of the compiled task.

@@ -83,6 +83,34 @@ static LogicalResult describeCalls(const Model &model, Program &program) {
   return success();
 }
 
+/// Reads the form of positions in documents, which each rank has whole.
+static LogicalResult describeDocuments(const Model &model, Program &program) {
+  DocumentPositionsOp first;
+  WalkResult result =
+      model.module->walk([&](DocumentPositionsOp op) -> WalkResult {
+        if (!first)
+          first = op;
+        if (op.getEnd() != first.getEnd() || op.getType() != first.getType())
+          return op.emitOpError("expected the end token and the type of all "
+                                "others, ")
+                 << first.getEnd() << " and " << first.getType() << ", got "
+                 << op.getEnd() << " and " << op.getType();
+        return success();
+      });
+  if (result.wasInterrupted())
+    return failure();
+  if (!first)
+    return success();
+  auto type = cast<RankedTensorType>(first.getType());
+  if (program.vocabulary == 0 ||
+      type.getShape() != ArrayRef(program.input.shape))
+    return first.emitOpError("expected a position for each input token, got ")
+           << type;
+  program.positions = {ElementType::I32, type.getShape().vec()};
+  program.documentEnd = int64_t(first.getEnd());
+  return success();
+}
+
 LogicalResult describeData(const Model &model, const ProgramMesh &mesh,
                            Program &program) {
   FunctionRoles loss(model.loss);
@@ -112,7 +140,9 @@ LogicalResult describeData(const Model &model, const ProgramMesh &mesh,
         !form.division.back().empty())
       form.shape.back() = std::min(form.shape.back(), program.classes);
   }
-  return checkTargets(targets, program);
+  return failed(describeDocuments(model, program))
+             ? failure()
+             : checkTargets(targets, program);
 }
 
 } // namespace rota::lowering

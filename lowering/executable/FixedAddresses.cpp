@@ -124,7 +124,9 @@ void FixedAddresses::placeConstant(Operation *op, ConstantTables &tables,
   auto address = [&](int64_t offset) {
     addresses[op->getResult(0)] = BufferAddress{memory::Constants, offset};
   };
-  if (auto table = dyn_cast<RotaryTableOp>(op))
+  if (isa<DocumentPositionsOp>(op))
+    addresses[op->getResult(0)] = BufferAddress{memory::Positions, 0};
+  else if (auto table = dyn_cast<RotaryTableOp>(op))
     address(tables.add(table));
   else if (auto offset = dyn_cast<ShardOffsetOp>(op))
     address(tables.add(offset, mesh));

@@ -94,13 +94,14 @@ RopeShape::RopeShape(mlir::rota::RopeOp op) {
   size = type.getDimSize(3);
   element = type.getElementType();
   inverse = op.getInverse();
+  hasPositions = bool(op.getPositions());
 }
 
 std::string RopeShape::key() const {
   std::string key;
   llvm::raw_string_ostream(key)
       << sequence << 'x' << heads << 'x' << size << 'x' << element
-      << (inverse ? " inverse" : "");
+      << (inverse ? " inverse" : "") << (hasPositions ? " at positions" : "");
   return key;
 }
 

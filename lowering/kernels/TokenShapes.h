@@ -73,7 +73,7 @@ struct RopeShape {
 
   int64_t batch, sequence, heads, size;
   mlir::Type element;
-  bool inverse;
+  bool inverse, hasPositions;
 };
 
 } // namespace rota::lowering

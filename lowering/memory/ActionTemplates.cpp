@@ -112,6 +112,10 @@ Call ActionTemplates::makeCall(int task, const ParameterBlock &block,
     call.frame[Parameters] = windows.offsets(key.values)[index];
   if (adds && block.gradientBytes > 0)
     call.frame[Gradients] = windows.offsets(key.gradients)[index];
+  if (plan.stage.positionData >= 0)
+    call.frame[Positions] =
+        byMicrobatch(plan.stage.positionData,
+                     partBytes(plan.program.positions, plan.program));
   call.frame[Constants] = plan.offsets.constants;
   call.frame[Scratch] =
       key.isPairedForward ? plan.offsets.pairScratch : plan.offsets.scratch;

@@ -41,6 +41,9 @@ bool CallVerifier::take(int task, int m, int64_t layer) {
   known = 0;
   rangeCount = 0;
   expectField(Constants, constants);
+  if (int64_t positions = state.stage.positionData; positions >= 0)
+    expectField(Positions, positions + m * partBytes(state.program.positions,
+                                                     state.program));
   bool isStart = state.current < 0; // before a step
   const Region *own =
       !isStart && pipe::isPairedForward(state.row, state.current) ? pairScratch

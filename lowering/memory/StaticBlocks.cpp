@@ -371,6 +371,8 @@ private:
     int64_t count = shape.microbatches;
     if (hasEmbed)
       stage.inputData = arena.add(count * partBytes(program.input, program));
+    if (int64_t bytes = partBytes(program.positions, program))
+      stage.positionData = arena.add(count * bytes);
     for (const ChunkLayer &l : layers) {
       const std::vector<int> &losses = layout.kinds[l.kind].auxiliaryLosses;
       if (losses.empty())

@@ -212,6 +212,8 @@ private:
                 "the inputs");
     addOptional(stage.targetData, partBytes(program.target, program),
                 "the targets");
+    addOptional(stage.positionData, partBytes(program.positions, program),
+                "the positions in documents");
     addOptional(stage.loss, lossBytes(program), "the losses");
     if (!program.samples)
       addOptional(stage.logits, partBytes(program.logits, program),

@@ -17,8 +17,8 @@ static bool isViewOrWidening(Operation *op) {
 /// Conditions are made again from their operands, since i1 has no memory form.
 bool rota::isFree(Operation *op) {
   return isViewOrWidening(op) ||
-         isa<ReadOp, RotaryTableOp, AuxiliaryCotangentOp, ObservedMeanOp,
-             arith::ConstantOp, arith::CmpFOp>(op);
+         isa<ReadOp, RotaryTableOp, DocumentPositionsOp, AuxiliaryCotangentOp,
+             ObservedMeanOp, arith::ConstantOp, arith::CmpFOp>(op);
 }
 
 JointPart rota::collectPart(ArrayRef<Value> roots,

@@ -143,6 +143,8 @@ static RingSteps balancedSteps(Op op, const ContextRanks &ranks, double work) {
 template <typename Op> static StringRef whyUnbalanced(Op op) {
   if (op.getWindow())
     return "a window has no balanced order";
+  if (op.getDocuments())
+    return "documents have no balanced order";
   return op.getBidirectional() ? "ranks have equal work in any order" : "";
 }
 

@@ -439,9 +439,8 @@ struct Stage {
   std::vector<int> waits;             // waits by action
   // The places of the microbatches' data and losses; -1: this stage has none.
   // Microbatch i is at the offset plus i times the bytes of one rank's part.
-  // When several stages have the loss, each writes that of its microbatches;
-  // the rest stays zero.
-  int64_t inputData = -1, targetData = -1;
+  // Stages with the loss write that of their microbatches; the rest stays zero.
+  int64_t inputData = -1, targetData = -1, positionData = -1;
   int64_t loss = -1;   // [microbatches, lossCalls, lossNumbers] f32
   int64_t logits = -1; // [microbatches] blocks, or where it `samples` one block
   std::vector<AuxiliarySums> auxiliarySums;
@@ -512,9 +511,10 @@ struct Program {
   // Input tokens are below `vocabulary` and targets below `classes`; both are 0
   // where inputs are not tokens.
   int64_t vocabulary = 0, classes = 0;
-  DataForm input, target; // for one microbatch
-  DataForm logits;        // for one call of the loss; empty shape: none
-  bool samples = false;   // logits are of samples: in no training or validation
+  DataForm input, target, positions; // for one microbatch
+  int64_t documentEnd = -1; // -1: `positions`, in documents, have no shape
+  DataForm logits;          // for one call of the loss; empty shape: none
+  bool samples = false; // logits are of samples: in no training or validation
   int64_t parameterCount = 0; // tied parameters once
   double flopsPerToken = 0.0; // forward and backward, without recomputation
   std::vector<MeshAxis> mesh; // `stage` is one of them

@@ -270,6 +270,7 @@ template <typename V> void visit(V &v, Stage &x) {
   v("waits", x.waits);
   v("inputData", x.inputData);
   v("targetData", x.targetData);
+  v("positionData", x.positionData);
   v("loss", x.loss);
   v("logits", x.logits);
   v("auxiliarySums", x.auxiliarySums);
@@ -302,6 +303,8 @@ template <typename V> void visit(V &v, Program &x) {
   v("classes", x.classes);
   v("input", x.input);
   v("target", x.target);
+  v("positions", x.positions);
+  v("documentEnd", x.documentEnd);
   v("logits", x.logits);
   v("samples", x.samples);
   v("parameterCount", x.parameterCount);

@@ -250,6 +250,8 @@ private:
           what + "inputs");
     place(stage, s.targetData, dataBytes(program.target, "targets"), true,
           what + "targets");
+    place(stage, s.positionData, dataBytes(program.positions, "positions"),
+          true, what + "positions");
     place(stage, s.loss, program.microbatches * lossBytes(program), true,
           what + "losses");
     verifyLogits(stage, what);
@@ -320,11 +322,25 @@ bool verifyMessages(const Program &program, std::string &error) {
   return true;
 }
 
+/// Positions in documents are of all inputs, and whole on each rank.
+bool verifyPositions(const Program &program, std::string &error) {
+  const DataForm &form = program.positions;
+  if (form.shape.empty() ||
+      (form.type == ElementType::I32 && form.shape == program.input.shape &&
+       form.division.empty() && program.documentEnd >= 0))
+    return true;
+  error = "expected a whole position in documents for each input, and an end "
+          "token of 0 or more, got " +
+          std::to_string(program.documentEnd);
+  return false;
+}
+
 } // namespace
 
 bool verify(const Program &program, std::string &error) {
   error.clear();
-  if (!ProgramVerifier(program, error).run() || !verifyMessages(program, error))
+  if (!verifyPositions(program, error) ||
+      !ProgramVerifier(program, error).run() || !verifyMessages(program, error))
     return false;
   std::vector<std::vector<double>> zeros;
   for (const Stage &stage : program.stages)

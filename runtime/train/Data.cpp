@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Data.h"
+#include "runtime/data/DocumentPositions.h"
 
 #include <utility>
 
@@ -9,7 +10,10 @@ BatchReader::BatchReader(const Rank &rank, const Batches &batches)
     : batches(batches), microbatches(rank.program().microbatches),
       sequences(rank.program().input.shape[0]),
       input(sideOf(rank, rank.program().input, rank.stage().inputData)),
-      target(sideOf(rank, rank.program().target, rank.stage().targetData)) {}
+      target(sideOf(rank, rank.program().target, rank.stage().targetData)),
+      positions(
+          sideOf(rank, rank.program().positions, rank.stage().positionData)),
+      documentEnd(rank.program().documentEnd) {}
 
 BatchReader::Side BatchReader::sideOf(const Rank &rank, const DataForm &form,
                                       int64_t offset) {
@@ -17,6 +21,18 @@ BatchReader::Side BatchReader::sideOf(const Rank &rank, const DataForm &form,
                      rank.coordinates());
   int64_t bytes = offset >= 0 ? part.elements() * byteSize(form.type) : 0;
   return {std::move(part), bytes};
+}
+
+/// Reads the positions in documents of the whole microbatch that begins with
+/// sequence `first`: a token's is found from all tokens before it.
+void BatchReader::readPositions(Split split, int64_t first,
+                                int32_t *out) const {
+  batches.fill(split, first, {positions.part, reinterpret_cast<char *>(out)},
+               {});
+  const std::vector<int64_t> &size = positions.part.size;
+  for (int64_t s = 0; s < size[0]; ++s)
+    findDocumentPositions({out + s * size[1], static_cast<size_t>(size[1])},
+                          documentEnd);
 }
 
 BatchReader::Parts BatchReader::read(Split split, int64_t first) const {
@@ -31,6 +47,12 @@ BatchReader::Parts BatchReader::read(Split split, int64_t first) const {
     for (int64_t m = 0; m < microbatches; ++m)
       batches.fill(split, first + m * sequences, place(input, parts.input, m),
                    place(target, parts.target, m));
+  parts.positions.resize(static_cast<size_t>(microbatches * positions.bytes));
+  if (positions.bytes > 0)
+    for (int64_t m = 0; m < microbatches; ++m)
+      readPositions(split, first + m * sequences,
+                    reinterpret_cast<int32_t *>(parts.positions.data() +
+                                                m * positions.bytes));
   return parts;
 }
 
@@ -39,6 +61,8 @@ static void write(Rank &rank, const BatchReader::Parts &parts) {
     rank.write(parts.input, rank.stage().inputData);
   if (!parts.target.empty())
     rank.write(parts.target, rank.stage().targetData);
+  if (!parts.positions.empty())
+    rank.write(parts.positions, rank.stage().positionData);
 }
 
 BatchLoader::BatchLoader(Rank &rank, const Batches &batches,

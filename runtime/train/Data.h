@@ -23,7 +23,7 @@ public:
   /// The rank's parts of all microbatches of an accumulation step, one after
   /// the other; empty where the rank's stage does not use them.
   struct Parts {
-    std::vector<char> input, target;
+    std::vector<char> input, target, positions;
   };
   /// `first`: the number of the accumulation step's first sequence.
   Parts read(Split split, int64_t first) const;
@@ -34,10 +34,12 @@ private:
     int64_t bytes; // size of a microbatch; 0: the stage does not use it
   };
   static Side sideOf(const Rank &rank, const DataForm &form, int64_t offset);
+  void readPositions(Split split, int64_t first, int32_t *out) const;
 
   const Batches &batches;
   int64_t microbatches, sequences; // per accumulation step, per microbatch
-  Side input, target;
+  Side input, target, positions;
+  int64_t documentEnd; // Program::documentEnd
 };
 
 /// Brings a rank its parts of batches. The next accumulation step of training

@@ -23,6 +23,22 @@ static void rotaryTable(RotaryTableOp op, Frame &frame) {
   frame.set(op.getResult(), std::move(result));
 }
 
+/// Tokens since the last one before the position that ends a document.
+static LogicalResult documentPositions(DocumentPositionsOp op, Frame &frame) {
+  const Tensor *tokens = frame.getEnvironment().tokens;
+  if (!tokens || ArrayRef<int64_t>(tokens->shape) != shapeOf(op.getResult()))
+    return op.emitOpError("expected tokens of the microbatch in the "
+                          "environment");
+  Tensor result(tokens->shape);
+  for (int64_t b = 0; b < result.dim(0); ++b)
+    for (int64_t s = 1; s < result.dim(1); ++s) {
+      bool isStart = (*tokens)({b, s - 1}) == double(op.getEnd());
+      result({b, s}) = isStart ? 0 : result({b, s - 1}) + 1;
+    }
+  frame.set(op.getResult(), std::move(result));
+  return success();
+}
+
 /// Pairs a = x[i], b = x[i + D/2] become (a*cos - b*sin, b*cos + a*sin); the
 /// inverse has the opposite angle.
 static void rope(RopeOp op, Frame &frame) {
@@ -33,7 +49,10 @@ static void rope(RopeOp op, Frame &frame) {
     for (int64_t s = 0; s < x.dim(1); ++s)
       for (int64_t h = 0; h < x.dim(2); ++h)
         for (int64_t i = 0; i < half; ++i) {
-          double cos = table({s, i, 0}), sin = table({s, i, 1});
+          int64_t p = s;
+          if (op.getPositions())
+            p = int64_t(frame.get(op.getPositions())({b, s}));
+          double cos = table({p, i, 0}), sin = table({p, i, 1});
           if (op.getInverse())
             sin = -sin;
           double first = x({b, s, h, i}), second = x({b, s, h, i + half});
@@ -68,9 +87,9 @@ static double dot(const Head &a, int64_t rowA, const Head &b, int64_t rowB) {
 
 /// Whether position s attends to position t, in the words of the op's
 /// description: of a block before or after, or t - `distance` blocks, or beyond
-/// the end of the sequence.
+/// the end of the sequence. `b` is the number of the sequence.
 template <typename Op>
-static bool sees(Op op, Frame &frame, int64_t s, int64_t t) {
+static bool sees(Op op, Frame &frame, int64_t b, int64_t s, int64_t t) {
   if (op.getKeyPosition())
     return frame.get(op.getKeyPosition())({}) <=
            frame.get(op.getPosition())({});
@@ -81,6 +100,8 @@ static bool sees(Op op, Frame &frame, int64_t s, int64_t t) {
     t -= distance * length;
   }
   if (!op.getBidirectional() && t > s)
+    return false;
+  if (op.getDocuments() && double(s - t) > frame.get(op.getDocuments())({b, s}))
     return false;
   if (!op.getWindow())
     return true;
@@ -112,7 +133,7 @@ static void attention(AttentionOp op, Frame &frame) {
       for (int64_t s = 0; s < q.dim(1); ++s) {
         std::vector<std::pair<int64_t, double>> scores;
         for (int64_t t = 0; t < q.dim(1); ++t)
-          if (sees(op, frame, s, t))
+          if (sees(op, frame, b, s, t))
             scores.emplace_back(t, scoreOf(op, query, s, key, t).value);
         double largest = -std::numeric_limits<double>::infinity(), total = 0;
         for (auto [t, score] : scores)
@@ -166,7 +187,7 @@ static void attentionGrad(AttentionGradOp op, Frame &frame) {
           dSinks({h}) -=
               std::exp(frame.get(op.getSinks())({h}) - lse({b, h, s})) * mean;
         for (int64_t t = 0; t < q.dim(1); ++t) {
-          if (!sees(op, frame, s, t))
+          if (!sees(op, frame, b, s, t))
             continue;
           Score score = scoreOf(op, query, s, key, t);
           double p = std::exp(score.value - lse({b, h, s}));
@@ -190,6 +211,7 @@ static void attentionGrad(AttentionGradOp op, Frame &frame) {
 
 void ::rota::interpreter::addAttentionOps(OpTable &table) {
   table.add(rotaryTable);
+  table.add(documentPositions);
   table.add(rope);
   table.add(attention);
   table.add(attentionGrad);

@@ -28,6 +28,9 @@ struct Options {
 struct Environment {
   std::map<std::string, const Tensor *> parameters;
   std::map<std::string, Tensor *> gradients;
+  /// The tokens [batch, sequence] of the whole microbatch, for positions in
+  /// documents; may be null.
+  const Tensor *tokens = nullptr;
   /// Receives the values that `rota.name` names; may be null.
   Tensors *named = nullptr;
   /// By the name of an auxiliary loss: its sums so far, and the cotangent that

@@ -212,6 +212,12 @@ llvm::LogicalResult MeshModel::addLoss(const Values &values) {
 
 llvm::LogicalResult MeshModel::run(const Microbatch &microbatch) {
   mlir::ModuleOp module = model.module;
+  for (Scope *scope : {&embed, &loss})
+    for (Environment &environment : scope->environments)
+      environment.tokens = &microbatch.input;
+  for (Scope &layer : layers)
+    for (Environment &environment : layer.environments)
+      environment.tokens = &microbatch.input;
   Values ofEmbed, ofLoss;
   ofEmbed.set(Role::Tokens,
               cutArgument(model.embed, Role::Tokens, microbatch.input));

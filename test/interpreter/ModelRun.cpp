@@ -90,6 +90,8 @@ llvm::LogicalResult ModelInstance::run(mlir::Operation *scope,
   auto function = mlir::rota::functionIn(scope, part, kind);
   if (!function)
     return scope->emitError("expected a function '") << row.name << "'";
+  llvm::ArrayRef<Tensor> tokens = values.all(Role::Tokens);
+  environment.tokens = tokens.empty() ? nullptr : &tokens.front();
   auto results = runFunction(function, values.inOrder(row.arguments),
                              environment, options);
   if (failed(results))
@@ -182,7 +184,7 @@ ModelInstance::findMeans(llvm::ArrayRef<Microbatch> microbatches) {
     auto activation = embed(microbatch.input);
     for (int64_t layer = 0; layer < layers() && succeeded(activation);
          ++layer) {
-      Values saved;
+      Values saved{{Role::Tokens, microbatch.input}};
       activation = forward(layer, *activation, saved);
     }
     if (failed(activation))
@@ -316,7 +318,7 @@ static llvm::LogicalResult evaluate(ModelInstance &instance,
   auto activation = instance.embed(microbatch.input);
   for (int64_t layer = 0; layer < instance.layers() && succeeded(activation);
        ++layer) {
-    Values saved;
+    Values saved{{Role::Tokens, microbatch.input}};
     activation = instance.forward(layer, *activation, saved);
   }
   if (failed(activation))
@@ -337,7 +339,8 @@ static FailureOr<Tensor> lossBackward(ModelInstance &instance,
 
 static llvm::LogicalResult differentiate(ModelInstance &instance,
                                          const Microbatch &microbatch) {
-  std::vector<Values> saved(instance.layers());
+  std::vector<Values> saved(instance.layers(),
+                            {{Role::Tokens, microbatch.input}});
   auto activation = instance.embed(microbatch.input);
   for (int64_t layer = 0; layer < instance.layers() && succeeded(activation);
        ++layer)

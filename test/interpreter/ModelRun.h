@@ -68,7 +68,8 @@ public:
   /// The means alone.
   llvm::LogicalResult findMeans(llvm::ArrayRef<Microbatch> microbatches);
   llvm::FailureOr<Tensor> embed(const Tensor &input);
-  /// Returns the activation that leaves; `saved` receives what backward needs.
+  /// Returns the activation that leaves; `saved`, which has the microbatch's
+  /// tokens where there are documents, receives what backward needs.
   llvm::FailureOr<Tensor> forward(int64_t layer, const Tensor &activation,
                                   Values &saved);
   /// The loss alone, which is added to the step's.

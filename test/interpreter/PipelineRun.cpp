@@ -12,6 +12,7 @@ using llvm::failure;
 using llvm::FailureOr;
 using llvm::success;
 using mlir::pipe::ChunkAttr;
+using mlir::rota::Role;
 using rota::pipe::Action;
 using rota::pipe::ActionKind;
 using rota::pipe::Timeline;
@@ -233,9 +234,11 @@ llvm::LogicalResult PipelineRun::forward(Rank &rank, Key key) {
       chunk == 0 ? instance.embed(microbatches[microbatch].input)
                  : take(rank.activations, key, numberOf(rank), "activation");
   std::vector<Values> &saved = rank.saved[key];
+  Values data{{Role::Tokens, microbatches[microbatch].input}};
   for (int64_t layer : chunks[chunk].getLayers())
     if (succeeded(activation))
-      activation = instance.forward(layer, *activation, saved.emplace_back());
+      activation =
+          instance.forward(layer, *activation, saved.emplace_back(data));
   if (failed(activation))
     return failure();
   if (chunks[chunk].getHasLoss())

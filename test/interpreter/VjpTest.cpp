@@ -52,26 +52,30 @@ Case einsum(llvm::StringRef equation, llvm::StringRef lhs, llvm::StringRef rhs,
           c};
 }
 
-/// Shapes as text; `form` stands after the scale, and sinks are of `heads`.
+/// Shapes as text; `form` stands after the scale, sinks are of `heads`, and
+/// `documents` is the shape of positions in documents.
 Case attention(llvm::StringRef query, llvm::StringRef key,
                llvm::StringRef value, llvm::StringRef output,
                llvm::StringRef logsumexp, llvm::StringRef form = "",
-               llvm::StringRef heads = "") {
+               llvm::StringRef heads = "", llvm::StringRef documents = "") {
   auto typeOf = [](llvm::StringRef shape, llvm::StringRef element) {
     return ("tensor<" + shape + "x" + element + ">").str();
   };
   std::string q = typeOf(query, "$T"), k = typeOf(key, "$T"),
-              v = typeOf(value, "$T"), s = typeOf(heads, "$W");
+              v = typeOf(value, "$T"), s = typeOf(heads, "$W"),
+              d = typeOf(documents, "i32");
   std::string results = typeOf(output, "$T") + ", " + typeOf(logsumexp, "$W");
-  bool sinks = !heads.empty();
-  return {("attention " + query + " " + key + " " + form + heads).str(),
-          "%q: " + q + ", %k: " + k + ", %v: " + v +
-              (sinks ? ", %s: " + s : ""),
-          "rota.attention %q, %k, %v" + std::string(sinks ? " sinks %s" : "") +
-              " scale = 0.7" + form.str() + " : (" + q + ", " + k + ", " + v +
-              (sinks ? ", " + s : "") + ") -> (" + results + ")",
-          results,
-          {true, false}};
+  bool sinks = !heads.empty(), packed = !documents.empty();
+  return {
+      ("attention " + query + " " + key + " " + form + heads + documents).str(),
+      "%q: " + q + ", %k: " + k + ", %v: " + v + (sinks ? ", %s: " + s : "") +
+          (packed ? ", %d: " + d : ""),
+      "rota.attention %q, %k, %v" + std::string(sinks ? " sinks %s" : "") +
+          (packed ? " documents %d" : "") + " scale = 0.7" + form.str() +
+          " : (" + q + ", " + k + ", " + v + (sinks ? ", " + s : "") +
+          (packed ? ", " + d : "") + ") -> (" + results + ")",
+      results,
+      {true, false}};
 }
 
 Case crossEntropy(llvm::StringRef rows, llvm::StringRef classes) {
@@ -252,6 +256,18 @@ void addModelOps(Cases &cases) {
     for (const char *heads : {"", "4"})
       cases.push_back(attention("2x5x4x3", "2x5x2x3", "2x5x2x2", "2x5x4x2",
                                 "2x4x5", form, heads));
+  for (const char *form : {"", " window = 2"})
+    for (const char *heads : {"", "4"})
+      cases.push_back(attention("2x5x4x3", "2x5x2x3", "2x5x2x2", "2x5x4x2",
+                                "2x4x5", form, heads, "2x5"));
+  cases.push_back({"rope at positions",
+                   "%x: tensor<2x3x2x6x$T>, %t: tensor<5x3x2x$W>, "
+                   "%p: tensor<2x3xi32>",
+                   "rota.rope %x, %t at %p : tensor<2x3x2x6x$T>, "
+                   "tensor<5x3x2x$W>, tensor<2x3xi32>",
+                   "tensor<2x3x2x6x$T>",
+                   {true},
+                   {false, true}});
   cases.push_back(embedding("2x5", "3", "4"));
   cases.push_back(embedding("1x1", "7", "1"));
   cases.push_back(crossEntropy("2x3", "5"));

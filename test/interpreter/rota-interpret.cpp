@@ -35,6 +35,7 @@ struct Arguments {
   std::string freeze;  // as of freeze-parameters
   mlir::rota::AdapterOptions adapters;
   int64_t microbatches = 1, lossBlocks = 1, steps = 10;
+  int32_t documentEnd = -1; // -1: no documents
   uint64_t seed = 1;
   double tolerance = 1e-5, learningRate = 3e-4, zLoss = 0;
   bool split = false, roundBF16 = false, stepBalance = false;
@@ -226,6 +227,8 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   options.zLoss = arguments.zLoss;
   options.lossBlocks = arguments.lossBlocks;
   options.adapters = arguments.adapters;
+  if (arguments.documentEnd >= 0)
+    options.documentEnd = arguments.documentEnd;
   if (arguments.stepBalance)
     options.routers.balanceOver = mlir::rota::LoadBalanceOver::Step;
   if (!arguments.dtype.empty())
@@ -385,6 +388,8 @@ int main(int argc, char **argv) {
   app.add_option("--remat", arguments.remat);
   app.add_option("--z-loss", arguments.zLoss);
   app.add_option("--loss-blocks", arguments.lossBlocks);
+  app.add_option("--document-end", arguments.documentEnd,
+                 "The end token of rota's --document-mask");
   app.add_flag("--step-balance", arguments.stepBalance,
                "As rota's --load-balance-over step");
   app.add_option("--updates", arguments.updates,

@@ -753,6 +753,60 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>
 
 // -----
 
+// attention C10: a position of each query
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %d: tensor<16xi32>) {
+  // expected-error@+1 {{expected documents of shape [2, 16], got 'tensor<16xi32>'}}
+  %o, %l = rota.attention %q, %k, %k documents %d scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<16xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C10: causal
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %d: tensor<2x16xi32>) {
+  // expected-error@+1 {{expected causal attention, in no balanced order, with documents}}
+  %o, %l = rota.attention %q, %k, %k documents %d scale = 0.35 bidirectional : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C10: no balanced order
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %d: tensor<2x16xi32>) {
+  // expected-error@+1 {{expected causal attention, in no balanced order, with documents}}
+  %o, %l = rota.attention %q, %k, %k documents %d scale = 0.35 ring balanced : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// document_positions C1: rank
+func.func @f() {
+  // expected-error@+1 {{expected a result of rank 2, got 'tensor<16xi32>'}}
+  %p = rota.document_positions end = 2 : tensor<16xi32>
+  return
+}
+
+// -----
+
+// document_positions C2: an end token
+func.func @f() {
+  // expected-error@+1 {{expected an end token of 0 or more, got -1}}
+  %p = rota.document_positions end = -1 : tensor<2x16xi32>
+  return
+}
+
+// -----
+
+// rope C3: a position of each row
+func.func @f(%x: tensor<2x16x3x4xf32>, %t: tensor<16x2x2xf32>, %p: tensor<2x8xi32>) {
+  // expected-error@+1 {{expected positions of shape [2, 16], got 'tensor<2x8xi32>'}}
+  %y = rota.rope %x, %t at %p : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>, tensor<2x8xi32>
+  return
+}
+
+// -----
+
 // attention C9: balanced order of a ring
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
   // expected-error@+1 {{expected 'ring' with 'balanced'}}

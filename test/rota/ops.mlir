@@ -243,6 +243,22 @@ func.func @f(%do: tensor<2x16x4x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x1
 
 // -----
 
+// Attention within documents, and rotation by positions in them.
+// CHECK-LABEL: module
+// CHECK: %[[P:.*]] = rota.document_positions end = 2 : tensor<2x16xi32>
+// CHECK: rota.rope %{{.*}}, %{{.*}} at %[[P]] : tensor<2x16x4x8xf32>, tensor<16x4x2xf32>, tensor<2x16xi32>
+// CHECK: rota.attention %{{.*}}, %{{.*}}, %{{.*}} documents %[[P]] scale = 3.500000e-01 window = 5
+// CHECK: rota.attention_grad {{.*}} documents %[[P]] scale = 3.500000e-01 window = 5
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %table: tensor<16x4x2xf32>) -> tensor<2x16x4x8xf32> {
+  %p = rota.document_positions end = 2 : tensor<2x16xi32>
+  %r = rota.rope %q, %table at %p : tensor<2x16x4x8xf32>, tensor<16x4x2xf32>, tensor<2x16xi32>
+  %o, %lse = rota.attention %r, %k, %k documents %p scale = 0.35 window = 5 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  %dq, %dk, %dv = rota.attention_grad %o, %r, %k, %k, %o, %lse documents %p scale = 0.35 window = 5 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<2x16xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)
+  return %dq : tensor<2x16x4x8xf32>
+}
+
+// -----
+
 // All of attention's form.
 // CHECK-LABEL: module
 // CHECK: rota.attention %{{.*}}, %{{.*}}, %{{.*}} sinks %{{.*}} scale = 3.500000e-01 window = 5 soft_cap = 5.000000e+01 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)

@@ -50,6 +50,11 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   }
   if (!isModule && !options.given.contains("expert-capacity"))
     settle(build.experts.capacity, manifest, "expert-capacity");
+  if (!isModule && manifest.identity.contains(kDocumentMask)) {
+    int32_t end = 0;
+    settle(end, manifest, kDocumentMask);
+    build.documentEnd = end;
+  }
   if (std::optional<AdapterFacts> adapters = adaptersOf(manifest);
       adapters && !isModule && build.adapters.rank == 0)
     build.adapters = {adapters->rank, adapters->alpha, adapters->targets};

@@ -58,7 +58,19 @@ template <typename Op> static LogicalResult verifyBlocks(Op op) {
   return success();
 }
 
-/// C1 to C7 of attention.
+/// C10 of attention.
+template <typename Op> static LogicalResult verifyDocuments(Op op) {
+  Value documents = op.getDocuments();
+  if (!documents)
+    return success();
+  if (op.getBidirectional() || op.getBalanced() || op.getKeyPosition())
+    return op->emitOpError("expected causal attention, in no balanced order, "
+                           "with documents");
+  return checkShape(op, "documents", documents,
+                    shapeOf(op.getQuery()).take_front(2));
+}
+
+/// C1 to C7, C9 and C10 of attention.
 template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (failed(verifyAttentionShapes(op)))
     return failure();
@@ -77,7 +89,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
       (failed(checkShape(op, "sinks", sinks, shapeOf(op.getQuery())[2])) ||
        failed(checkElement(op, "sinks", sinks, elementOf(op.getLogsumexp())))))
     return failure();
-  return verifyBlocks(op);
+  return failed(verifyBlocks(op)) ? failure() : verifyDocuments(op);
 }
 
 /// The element type is that of `like`, or not bf16.
@@ -138,10 +150,14 @@ FailureOr<Cotangents> AttentionOp::vjp(OpBuilder &builder,
     return emitOpError("has no derivative of its logsumexp");
   if (getPrevious() || getPosition())
     return emitOpError("has no derivative where keys are of another block");
-  // One result for each operand.
+  // One result for each of the first operands.
+  SmallVector<Type> types{getQuery().getType(), getKey().getType(),
+                          getValue().getType()};
+  if (getSinks())
+    types.push_back(getSinks().getType());
   auto grad = AttentionGradOp::create(
-      builder, getLoc(), TypeRange(getOperands()), cotangents[0], getQuery(),
-      getKey(), getValue(), getOutput(), getLogsumexp(), getSinks(),
+      builder, getLoc(), types, cotangents[0], getQuery(), getKey(), getValue(),
+      getOutput(), getLogsumexp(), getSinks(), getDocuments(),
       /*position=*/Value(), /*key_position=*/Value(), getScaleAttr(),
       getWindowAttr(), getSoftCapAttr(), getBidirectionalAttr(), getRingAttr(),
       getBalancedAttr(), /*behind=*/IntegerAttr());
@@ -157,7 +173,7 @@ namespace {
 /// size of a group; the mask refers to positions and the softmax to a whole
 /// row, so the sequence is split in a ring alone.
 struct AttentionFactors {
-  Dimensions query, key, value, output, logsumexp, sinks;
+  Dimensions query, key, value, output, logsumexp, sinks, documents;
 
   AttentionFactors(RuleBuilder &builder, Value q, Value v, bool ring) {
     ArrayRef<int64_t> shape = shapeOf(q), values = shapeOf(v);
@@ -173,6 +189,7 @@ struct AttentionFactors {
     output = {{batch}, {sequence}, {keyHeads, group}, {valueHead}};
     logsumexp = {{batch}, {keyHeads, group}, {sequence}};
     sinks = {{keyHeads, group}};
+    documents = {{batch}, {sequence}};
   }
 
   /// `list`, and sinks where the op has them.
@@ -183,12 +200,14 @@ struct AttentionFactors {
     return list;
   }
 
-  /// `list`, and sinks and positions where the op has them.
+  /// `list`, and sinks, documents and positions where the op has them.
   template <typename Op>
   SmallVector<Dimensions> withForm(SmallVector<Dimensions> list, Op op) {
-    return withOffset(
-        withOffset(withSinks(std::move(list), op.getSinks()), op.getPosition()),
-        op.getKeyPosition());
+    list = withSinks(std::move(list), op.getSinks());
+    if (op.getDocuments())
+      list.push_back(documents);
+    return withOffset(withOffset(std::move(list), op.getPosition()),
+                      op.getKeyPosition());
   }
 };
 } // namespace
@@ -231,6 +250,38 @@ static double attentionFlops(Op op, double keyProducts, double valueProducts,
   double pairs = op.getMask().pairs() * (op.getKeyPosition() ? 0.5 : 1.0);
   return heads * pairs * pair + rows * sunk;
 }
+
+//===----------------------------------------------------------------------===//
+// Positions in documents
+//===----------------------------------------------------------------------===//
+
+LogicalResult DocumentPositionsOp::verify() {
+  // C1: [batch, sequence].
+  if (failed(checkRank(*this, "a result", getResult(), 2)))
+    return failure();
+  // C2: a token.
+  if (int64_t(getEnd()) < 0)
+    return emitOpError("expected an end token of 0 or more, got ")
+           << int64_t(getEnd());
+  return success();
+}
+
+/// The runtime makes it for a whole microbatch, so it is whole everywhere.
+FactorRule DocumentPositionsOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions positions;
+  for (int64_t size : shapeOf(getResult()))
+    positions.push_back({builder.factor(size, /*divisible=*/false)});
+  return builder.finish({}, {positions});
+}
+
+Cost DocumentPositionsOp::getCost() { return {}; }
+
+TaskForm DocumentPositionsOp::getTaskForm() { return TaskForm::Address; }
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
 
 /// q k^T and p v; a pair's scale, maximum, subtraction, exp and sum; the cap's
 /// tanh and factor; a sink's subtraction, exp and sum.

@@ -20,9 +20,10 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
       form.softCap ? builder.getF64FloatAttr(*form.softCap) : FloatAttr();
   build(builder, state, type.clone({q[0], q[1], q[2], size}),
         RankedTensorType::get({q[0], q[2], q[1]}, wide), query, key, value,
-        /*previous=*/{}, /*previous_logsumexp=*/{}, form.sinks, /*position=*/{},
-        /*key_position=*/{}, builder.getF64FloatAttr(form.scale), window,
-        softCap, form.bidirectional ? builder.getUnitAttr() : UnitAttr(),
+        /*previous=*/{}, /*previous_logsumexp=*/{}, form.sinks, form.documents,
+        /*position=*/{}, /*key_position=*/{},
+        builder.getF64FloatAttr(form.scale), window, softCap,
+        form.bidirectional ? builder.getUnitAttr() : UnitAttr(),
         /*ring=*/UnitAttr(), /*balanced=*/UnitAttr(),
         /*behind=*/IntegerAttr());
 }

@@ -13,13 +13,14 @@
 namespace mlir::rota {
 
 /// The choices that builders of rota.attention make beyond query, key and
-/// value. The fields are the op's attributes and its optional operand.
+/// value. The fields are the op's attributes and its optional operands.
 struct AttentionForm {
   double scale = 1.0;
   std::optional<int64_t> window = std::nullopt;
   std::optional<double> softCap = std::nullopt;
   bool bidirectional = false;
-  Value sinks = {}; // [heads], not bf16
+  Value sinks = {};     // [heads], not bf16
+  Value documents = {}; // [batch, sequence] i32
 };
 
 /// The query at position s of a block sees the keys at positions s + offset -

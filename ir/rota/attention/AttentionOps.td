@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention and its derivative. Both have the same form: scale, window, soft cap,
-// direction and sinks (AttentionForm.h).
+// direction, sinks and documents (AttentionForm.h).
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_IR_ROTA_ATTENTIONOPS
 #define ROTA_IR_ROTA_ATTENTIONOPS
@@ -11,13 +11,14 @@
 include "ir/rota/OpClasses.td"
 
 defvar attentionForm = (ins Optional<Rota_F32Tensor>:$sinks,
+                            Optional<Rota_IntTensor>:$documents,
                             Optional<Rota_IntTensor>:$position,
                             Optional<Rota_IntTensor>:$key_position, F64Attr:$scale,
                             OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap,
                             UnitAttr:$bidirectional, UnitAttr:$ring, UnitAttr:$balanced,
                             OptionalAttr<I64Attr>:$behind);
 defvar attentionFormText = [{
-    (`sinks` $sinks^)? (`position` $position^)? (`behind` `=` $behind^)? (`key_position` $key_position^)?
+    (`sinks` $sinks^)? (`documents` $documents^)? (`position` $position^)? (`behind` `=` $behind^)? (`key_position` $key_position^)?
     `scale` `=` custom<Real>($scale) (`window` `=` $window^)? (`soft_cap` `=` custom<Real>($soft_cap)^)?
     (`bidirectional` $bidirectional^)? (`ring` $ring^)? (`balanced` $balanced^)? `:`
     functional-type(operands, results) attr-dict
@@ -31,6 +32,33 @@ defvar attentionMaskMethod = [{
                                getBehind().value_or(0));
     }
 }];
+
+def Rota_DocumentPositionsOp : Rota_ComputeOp<"document_positions", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>]> {
+  let summary = "positions of the microbatch's tokens in their documents";
+  let description = [{
+    Element [b, s] is the number of tokens between the position s and the start of its
+    document: 0 at the start of sequence b and after each token `end`, the last one of
+    a document. The runtime makes it of the tokens that `embed` reads, for each
+    microbatch, on the ranks of every stage.
+
+    Life-span: made by model builders or by hand; becomes a block of data.
+
+    Constraints:
+    - C1: the result is [batch, sequence]
+    - C2: `end` is 0 or more; it is one number in a model, and so is the type
+
+    ```mlir
+    func.func @f() -> tensor<2x16xi32> {
+      %positions = rota.document_positions end = 2 : tensor<2x16xi32>
+      return %positions : tensor<2x16xi32>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$end);
+  let results = (outs Rota_IntTensor:$result);
+  let assemblyFormat = "`end` `=` $end `:` type($result) attr-dict";
+}
 
 def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
     AttrSizedOperandSegments, DeclareOpInterfaceMethods<PartitionOpInterface>]> {
@@ -53,6 +81,12 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
     `soft_cap = c` makes scores `c tanh(scale * q k^T / c)` before the mask. `sinks`
     are one more score for each head (after cap and mask), which is in the denominator
     of every row of the head and has no value.
+
+    `documents` are the positions [batch, sequence] of the queries in their documents,
+    as `rota.document_positions` gives them: the query at position s sees no key before
+    s - documents[s]. From a position to the next the number grows by 1 at most, so
+    that blocks of keys before the document of a block's first query are not visited.
+    Costs are those of all pairs.
 
     Sharding divides batch and heads, and sinks with the heads. With `ring` it may
     divide the sequence too: a rank then has a block of the queries, and `partition`
@@ -90,6 +124,8 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
       logsumexp's type
     - C9: a `balanced` op has a `ring`; it, and one with a key position, is causal and
       has no window
+    - C10: documents are [batch, sequence] of causal attention without a key position
+      and not `balanced`
 
     ```mlir
     func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) -> tensor<2x16x4x8xf32> {
@@ -99,6 +135,11 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
     func.func @form(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x6xf32>, %sinks: tensor<4xf32>) -> tensor<2x16x4x6xf32> {
       %o, %lse = rota.attention %q, %k, %v sinks %sinks scale = 0.35 window = 5 soft_cap = 50.0 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)
       return %o : tensor<2x16x4x6xf32>
+    }
+    func.func @packed(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) -> tensor<2x16x4x8xf32> {
+      %documents = rota.document_positions end = 2 : tensor<2x16xi32>
+      %o, %lse = rota.attention %q, %k, %v documents %documents scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+      return %o : tensor<2x16x4x8xf32>
     }
     func.func @block(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %position: tensor<i32>, %before: tensor<2x16x4x8xf32>, %line: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
       %o, %lse = rota.attention %q, %k, %v previous %before, %line position %position behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)

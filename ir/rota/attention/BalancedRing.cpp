@@ -156,9 +156,10 @@ private:
     auto part = AttentionOp::create(
         builder, loc, TypeRange(isEnd ? narrow : wide), queries[half], key,
         value, output[half], logsumexp[half],
-        step.isOwn() ? op.getSinks() : Value(), queryNumber(step),
-        keyNumber(step), op.getScaleAttr(), /*window=*/IntegerAttr(),
-        op.getSoftCapAttr(), /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
+        step.isOwn() ? op.getSinks() : Value(), /*documents=*/Value(),
+        queryNumber(step), keyNumber(step), op.getScaleAttr(),
+        /*window=*/IntegerAttr(), op.getSoftCapAttr(),
+        /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
         /*balanced=*/UnitAttr(), /*behind=*/IntegerAttr());
     output[half] = part.getOutput();
     logsumexp[half] = part.getLogsumexp();
@@ -252,9 +253,10 @@ private:
       types.push_back(sinks.getType());
     auto part = AttentionGradOp::create(
         builder, loc, types, cotangent[half], queries[half], key, value,
-        output[half], logsumexp[half], sinks, queryNumber(step),
-        keyNumber(step), op.getScaleAttr(), /*window=*/IntegerAttr(),
-        op.getSoftCapAttr(), /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
+        output[half], logsumexp[half], sinks, /*documents=*/Value(),
+        queryNumber(step), keyNumber(step), op.getScaleAttr(),
+        /*window=*/IntegerAttr(), op.getSoftCapAttr(),
+        /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
         /*balanced=*/UnitAttr(), /*behind=*/IntegerAttr());
     querySum[half] = ring.add(querySum[half], part.getQueryCotangent());
     keySums.add(step.key, part.getKeyCotangent());

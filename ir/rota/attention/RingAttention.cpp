@@ -49,14 +49,14 @@ Parts AttentionOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
               ring.shift(now.values, 1, Ring::kValues)};
     bool own = distance == 0;
     Type type = distance == last ? types[0] : Type(ring.wideType(types[0]));
-    auto part =
-        create(builder, getLoc(), TypeRange{type, types[1]}, getQuery(),
-               now.keys, now.values, output, logsumexp,
-               own ? getSinks() : Value(), own ? Value() : position,
-               /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
-               getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
-               /*balanced=*/UnitAttr(),
-               own ? IntegerAttr() : builder.getI64IntegerAttr(distance));
+    auto part = create(
+        builder, getLoc(), TypeRange{type, types[1]}, getQuery(), now.keys,
+        now.values, output, logsumexp, own ? getSinks() : Value(),
+        getDocuments(), own ? Value() : position,
+        /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
+        getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
+        /*balanced=*/UnitAttr(),
+        own ? IntegerAttr() : builder.getI64IntegerAttr(distance));
     output = part.getOutput();
     logsumexp = part.getLogsumexp();
     now = next;
@@ -93,14 +93,14 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
                               types[1], types[2]};
     if (own && getSinks())
       results.push_back(types[3]);
-    auto part =
-        create(builder, getLoc(), results, getCotangent(), getQuery(), now.keys,
-               now.values, getOutput(), getLogsumexp(),
-               own ? getSinks() : Value(), own ? Value() : position,
-               /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
-               getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
-               /*balanced=*/UnitAttr(),
-               own ? IntegerAttr() : builder.getI64IntegerAttr(distance));
+    auto part = create(
+        builder, getLoc(), results, getCotangent(), getQuery(), now.keys,
+        now.values, getOutput(), getLogsumexp(), own ? getSinks() : Value(),
+        getDocuments(), own ? Value() : position,
+        /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
+        getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
+        /*balanced=*/UnitAttr(),
+        own ? IntegerAttr() : builder.getI64IntegerAttr(distance));
     if (own) {
       query = part.getQueryCotangent();
       key = last > 0 ? ring.widen(part.getKeyCotangent())

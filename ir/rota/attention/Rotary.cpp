@@ -38,7 +38,10 @@ LogicalResult RopeOp::verify() {
     return emitOpError("expected a table of at least ")
            << shapeOf(getInput())[1] << " positions, got "
            << shapeOf(getTable())[0];
-  return success();
+  // C3: positions are [batch, sequence].
+  return getPositions() ? checkShape(*this, "positions", getPositions(),
+                                     shapeOf(getInput()).take_front(2))
+                        : success();
 }
 
 /// A rotation's transpose is the rotation back; the table's scale stays.
@@ -46,9 +49,10 @@ FailureOr<Cotangents> RopeOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                   ArrayRef<bool> needed) {
   if (needed[1])
     return emitOpError("has no derivative in its table");
-  return Cotangents{RopeOp::create(builder, getLoc(), getType(), cotangents[0],
-                                   getTable(), !getInverse()),
-                    Value()};
+  Cotangents result(getNumOperands());
+  result[0] = RopeOp::create(builder, getLoc(), getType(), cotangents[0],
+                             getTable(), getPositions(), !getInverse());
+  return result;
 }
 
 /// Its elements depend on their position, so it is whole everywhere.
@@ -60,22 +64,26 @@ FactorRule RotaryTableOp::getFactorRule() {
   return builder.finish({}, {table});
 }
 
-/// Row p of the operand uses row p of the table, so both may be split together
-/// when the table has no more rows.
+/// Without positions row p of the operand uses row p of the table, so both may
+/// be split together when the table has no more rows.
 FactorRule RopeOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});
   ArrayRef<int64_t> shape = shapeOf(getInput()), table = shapeOf(getTable());
-  bool together = shape[1] == table[0];
+  bool isInOrder = !getPositions(),
+       together = isInOrder && shape[1] == table[0];
   int64_t batch = builder.factor(shape[0]);
-  int64_t sequence = builder.factor(shape[1], together);
+  int64_t sequence = builder.factor(shape[1], together || !isInOrder);
   int64_t heads = builder.factor(shape[2]);
   int64_t head = builder.factor(shape[3], /*divisible=*/false);
   int64_t positions = together ? sequence : builder.factor(table[0], false);
   int64_t pairs = builder.factor(table[1], /*divisible=*/false);
   int64_t parts = builder.factor(table[2], /*divisible=*/false);
   Dimensions operand{{batch}, {sequence}, {heads}, {head}};
-  return builder.finish({operand, {{positions}, {pairs}, {parts}}}, {operand});
+  SmallVector<Dimensions> operands{operand, {{positions}, {pairs}, {parts}}};
+  if (!isInOrder)
+    operands.push_back({{batch}, {sequence}});
+  return builder.finish(operands, {operand});
 }
 
 /// The table is made once at start.

@@ -43,13 +43,15 @@ def Rota_RopeOp : Rota_DifferentiableOp<"rope", [
   let description = [{
     Rotates the pairs (x[i], x[i + D/2]) of each head by the angles of the row's
     position: `(a*cos - b*sin, b*cos + a*sin)`, the halves as in model hubs.
-    `inverse` rotates back, which is the derivative.
+    `inverse` rotates back, which is the derivative. The position of a row is its
+    number in the sequence, or what `positions` say.
 
     Life-span: made by model builders, by hand, or as a derivative; becomes a kernel.
 
     Constraints:
     - C1: the operand is [batch, sequence, heads, D] with even D
     - C2: the table is [positions, D/2, 2] with at least `sequence` positions
+    - C3: positions are [batch, sequence]; values are below those of the table
 
     ```mlir
     func.func @f(%x: tensor<2x16x3x4xf32>, %table: tensor<16x2x2xf32>) -> tensor<2x16x3x4xf32> {
@@ -57,11 +59,19 @@ def Rota_RopeOp : Rota_DifferentiableOp<"rope", [
       %z = rota.rope inverse %y, %table : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>
       return %z : tensor<2x16x3x4xf32>
     }
+    func.func @packed(%x: tensor<2x16x3x4xf32>, %table: tensor<16x2x2xf32>, %positions: tensor<2x16xi32>) -> tensor<2x16x3x4xf32> {
+      %y = rota.rope %x, %table at %positions : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>, tensor<2x16xi32>
+      return %y : tensor<2x16x3x4xf32>
+    }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$input, Rota_F32Tensor:$table, UnitAttr:$inverse);
+  let arguments = (ins Rota_FloatTensor:$input, Rota_F32Tensor:$table,
+                       Optional<Rota_IntTensor>:$positions, UnitAttr:$inverse);
   let results = (outs Rota_FloatTensor:$result);
-  let assemblyFormat = "(`inverse` $inverse^)? $input `,` $table `:` type($input) `,` type($table) attr-dict";
+  let assemblyFormat = [{
+    (`inverse` $inverse^)? $input `,` $table (`at` $positions^)? `:`
+    type($input) `,` type($table) (`,` type($positions)^)? attr-dict
+  }];
 }
 
 #endif // ROTA_IR_ROTA_ROTARYOPS

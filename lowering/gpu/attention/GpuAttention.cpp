@@ -62,7 +62,7 @@ private:
 };
 
 void GpuForwardCode::emit() {
-  code.readPosition(Argument::position(shape));
+  code.readLastArguments(Argument::last(shape));
   auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
@@ -76,7 +76,7 @@ void GpuForwardCode::emit() {
   HeadRows queryRows = code.queryRows(tensor(Argument::Query), batch, head);
   code.put(code.fetch(queryRows, first, block.own, code.productScale()),
            queries);
-  Value begin = code.keys().begin(first, block.other);
+  Value begin = code.keyBegin(first, block.other);
   code.put(code.fetch(keyRows, begin, block.other), keys);
   k.barrier();
 
@@ -145,10 +145,11 @@ GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
   Values highest;
   for (int64_t i = 0; i < code.rowsDown(); ++i) {
     Value query = code.ownPosition(first, i), most;
+    Value start = shape.hasDocuments ? code.documentStart(query) : Value();
     for (int64_t j = 0; j < across; ++j) {
       Value &score = scores[i * across + j];
       score = code.scoreOf(score).value;
-      if (Value sees = code.sees(query, code.otherPosition(key, j)))
+      if (Value sees = code.sees(query, code.otherPosition(key, j), start))
         score = k.select(sees, score, lowest);
       most = most ? k.maxf(most, score) : score;
     }

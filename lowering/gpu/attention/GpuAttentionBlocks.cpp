@@ -18,10 +18,12 @@ namespace rota::lowering {
 // Blocks of threads
 //===----------------------------------------------------------------------===//
 
-void GpuAttentionBlocks::readPosition(unsigned first) {
+void GpuAttentionBlocks::readLastArguments(unsigned first) {
+  Type i32 = k.ops().getI32Type();
+  if (shape.hasDocuments)
+    documents = k.argument(first++, i32);
   if (!shape.dependsOnPosition)
     return;
-  Type i32 = k.ops().getI32Type();
   Value blocks = k.load(k.argument(first, i32), k.i64(0));
   Memory other = k.argument(first + 1, i32);
   // A distance stands in place of a pointer.
@@ -38,8 +40,14 @@ GpuAttentionBlocks::QueryBlock GpuAttentionBlocks::queryBlock(int64_t rows) {
   int64_t heads = shape.batch * shape.heads;
   Value block = k.block(), number = k.rem(block, heads);
   Value place = k.sub(k.i32(blocks - 1), k.div(block, heads));
-  return {k.div(number, shape.heads), k.rem(number, shape.heads),
-          k.mul(place, rows)};
+  return {selectSequence(k.div(number, shape.heads)),
+          k.rem(number, shape.heads), k.mul(place, rows)};
+}
+
+Value GpuAttentionBlocks::selectSequence(Value batch) {
+  if (shape.hasDocuments)
+    documents = k.offset(documents, k.mul(k.widen(batch), shape.sequence));
+  return batch;
 }
 
 GpuAttentionBlocks::KeyBlock GpuAttentionBlocks::keyBlock(int64_t rows,
@@ -48,8 +56,43 @@ GpuAttentionBlocks::KeyBlock GpuAttentionBlocks::keyBlock(int64_t rows,
   int64_t heads = shape.batch * shape.keyHeads;
   Value block = k.block(), number = k.rem(block, heads);
   Value place = k.div(block, heads);
-  return {k.div(number, shape.keyHeads), k.rem(number, shape.keyHeads),
-          k.mul(k.div(place, parts), rows), k.rem(place, parts)};
+  return {selectSequence(k.div(number, shape.keyHeads)),
+          k.rem(number, shape.keyHeads), k.mul(k.div(place, parts), rows),
+          k.rem(place, parts)};
+}
+
+//===----------------------------------------------------------------------===//
+// Documents
+//===----------------------------------------------------------------------===//
+
+Value GpuAttentionBlocks::documentStart(Value position) {
+  Value query = k.min(position, k.i32(shape.sequence - 1));
+  return k.sub(k.add(query, shape.mask.offset), k.load(documents, query));
+}
+
+Value GpuAttentionBlocks::keyBegin(Value first, int64_t rows) {
+  Value begin = walk.begin(first, rows);
+  if (!shape.hasDocuments)
+    return begin;
+  // Starts ascend: that of the first query is the least.
+  Value start = k.max(documentStart(first), k.i32(0));
+  return k.max(begin, k.sub(start, k.rem(start, rows)));
+}
+
+/// Starts ascend, so that a tile has such a query if its first one is one.
+/// Finds their number bit by bit.
+Value GpuAttentionBlocks::documentsEnd(Value begin, Value end, Value keyEnd,
+                                       int64_t rows) {
+  int64_t most = llvm::divideCeil(shape.sequence, rows);
+  Value tiles = k.i32(0);
+  for (int64_t bit = llvm::Log2_64(most); bit >= 0; --bit) {
+    Value more = k.add(tiles, int64_t(1) << bit);
+    Value last = k.add(begin, k.mul(k.add(more, -1), rows));
+    Value isSeen = k.both(k.isLess(last, k.i32(shape.sequence)),
+                          k.isLess(documentStart(last), keyEnd));
+    tiles = k.select(isSeen, more, tiles);
+  }
+  return k.min(end, k.add(begin, k.mul(tiles, rows)));
 }
 
 FailureOr<std::string>
@@ -67,7 +110,7 @@ SmallVector<Value> GpuAttentionBlocks::walkQueries(const KeyBlock &block,
                                                    ValueRange initial,
                                                    TileBody body) {
   auto [start, first] = firstTile(block, rows);
-  Value end = queryEnd(block, own, {start, first});
+  Value end = queryEnd(block, own, rows, {start, first});
   return k.loop(start, k.add(start, shape.group()), 1, initial,
                 [&, first = first](Value head, ValueRange carried) {
                   return k.loop(first, end, rows, carried,

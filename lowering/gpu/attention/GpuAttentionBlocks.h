@@ -11,25 +11,29 @@
 
 namespace rota::lowering {
 
+/// The last arguments of each kernel, where they are there: documents; then the
+/// position and the distance in blocks or the position of the keys.
+inline unsigned countLastArguments(const AttentionShape &shape) {
+  return shape.hasDocuments + (shape.dependsOnPosition ? 2 : 0);
+}
+
 /// The arguments of attention's kernels, in order; then, where they are there,
-/// the output and logsumexp of other keys, sinks, and the position and the
-/// distance in blocks or the position of the keys.
+/// the output and logsumexp of other keys, sinks, and last arguments.
 struct AttentionArgument {
   enum : unsigned { Query, Key, Value, Output, Logsumexp, Previous };
   static unsigned sinks(const AttentionShape &shape) {
     return Previous + (shape.hasPrevious ? 2 : 0);
   }
-  static unsigned position(const AttentionShape &shape) {
+  static unsigned last(const AttentionShape &shape) {
     return sinks(shape) + (shape.hasSinks ? 1 : 0);
   }
   static unsigned count(const AttentionShape &shape) {
-    return position(shape) + (shape.dependsOnPosition ? 2 : 0);
+    return last(shape) + countLastArguments(shape);
   }
 };
 
 /// The arguments of the kernels of its derivative, in order; then the
-/// cotangents of keys and values, or that of queries; then position and
-/// distance.
+/// cotangents of keys and values, or that of queries; then last arguments.
 struct AttentionGradArgument {
   enum : unsigned {
     Cotangent,
@@ -41,7 +45,7 @@ struct AttentionGradArgument {
     FirstResult
   };
   static unsigned count(const AttentionShape &shape, unsigned results) {
-    return FirstResult + results + (shape.dependsOnPosition ? 2 : 0);
+    return FirstResult + results + countLastArguments(shape);
   }
 };
 
@@ -56,10 +60,10 @@ public:
       : k(k), shape(shape), walk(k, shape.mask),
         queryWalk(k, shape.mask.transposed()) {}
 
-  /// Reads whether queries see any keys of the block from the kernel's argument
-  /// `first` and the next one, where the kernel depends on the position. Comes
-  /// before the walks.
-  void readPosition(unsigned first);
+  /// Finds documents, and reads whether queries see any keys of the block, out
+  /// of the kernel's last arguments, which begin with number `first`. Comes
+  /// before blocks and walks.
+  void readLastArguments(unsigned first);
   /// Whether a walk may have no tile.
   bool mayBeEmpty() const { return seesAny || shape.mask.offset != 0; }
 
@@ -68,6 +72,11 @@ public:
     mlir::Value batch, head, first;
   };
   QueryBlock queryBlock(int64_t rows);
+  /// The first key of the document of the query at `position` or, if that is
+  /// beyond the sequence, of the last one: there are documents.
+  mlir::Value documentStart(mlir::Value position);
+  /// The first tile of `rows` keys that queries from `first` on see.
+  mlir::Value keyBegin(mlir::Value first, int64_t rows);
 
   /// The keys of this block of threads: `rows` from `first` on. `parts` blocks
   /// share them.
@@ -94,9 +103,14 @@ public:
   mlir::Value keyEnd(mlir::Value begin, mlir::Value first, int64_t own) {
     return orNone(begin, walk.end(first, own));
   }
-  /// The end of the queries that see one of the `own` keys of the block.
-  mlir::Value queryEnd(const KeyBlock &block, int64_t own, QueryTile first) {
-    return orNone(first.first, queryWalk.end(block.first, own));
+  /// The end of the queries that see one of the `own` keys of the block, by
+  /// tiles of `rows` queries.
+  mlir::Value queryEnd(const KeyBlock &block, int64_t own, int64_t rows,
+                       QueryTile first) {
+    mlir::Value end = queryWalk.end(block.first, own);
+    if (shape.hasDocuments)
+      end = documentsEnd(first.first, end, k.add(block.first, own), rows);
+    return orNone(first.first, end);
   }
   /// Calls `body` with the tiles of `rows` queries that see one of the `own`
   /// keys of the block: by query heads, then ascending. The next tile after the
@@ -156,6 +170,12 @@ public:
 protected:
   HeadRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
                   int64_t heads, int64_t size);
+  /// Documents are those of sequence `batch` from here on. Returns `batch`.
+  mlir::Value selectSequence(mlir::Value batch);
+  /// The end of the tiles of `rows` queries in [begin, end) that have a query
+  /// whose document begins before the key `keyEnd`.
+  mlir::Value documentsEnd(mlir::Value begin, mlir::Value end,
+                           mlir::Value keyEnd, int64_t rows);
   mlir::Value orNone(mlir::Value begin, mlir::Value end) {
     return seesAny ? k.select(seesAny, end, begin) : end;
   }
@@ -164,6 +184,7 @@ protected:
   AttentionShape shape;
   AttentionWalk walk, queryWalk;
   mlir::Value seesAny; // i1; null: not known to see none
+  Memory documents{};  // i32, of the block's sequence; unset without any
 };
 
 /// The size of a kernel: each block of `threads` threads has `rows` positions

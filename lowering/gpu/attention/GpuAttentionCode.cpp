@@ -63,8 +63,15 @@ Value GpuAttentionCode::inSequence(Value position, int64_t rows) {
   return k.isWithin(position, shape.sequence);
 }
 
-Value GpuAttentionCode::sees(Value query, Value key) {
-  Value visible = walk.sees(query, key);
+Value GpuAttentionCode::inDocument(Value visible, Value key, Value start) {
+  if (!start)
+    return visible;
+  Value isInside = k.isLess(start, k.add(key, 1));
+  return visible ? k.both(visible, isInside) : isInside;
+}
+
+Value GpuAttentionCode::sees(Value query, Value key, Value start) {
+  Value visible = inDocument(walk.sees(query, key), key, start);
   Value present = hidesBeyond() ? Value() : inSequence(key, blockRows.other);
   return visible && present ? k.both(visible, present)
                             : (visible ? visible : present);

@@ -84,8 +84,12 @@ public:
   /// Whether a position is within the sequence; null: all positions are, where
   /// blocks of `rows` rows begin at multiples of it.
   mlir::Value inSequence(mlir::Value position, int64_t rows);
-  /// Whether the query sees the key of a tile; null: it sees every key.
-  mlir::Value sees(mlir::Value query, mlir::Value key);
+  /// Whether the query, whose document has the first key `start` if there are
+  /// documents, sees the key of a tile; null: it sees every key.
+  mlir::Value sees(mlir::Value query, mlir::Value key, mlir::Value start);
+  /// `visible`, and whether the key is not before `start`. Either may be null.
+  mlir::Value inDocument(mlir::Value visible, mlir::Value key,
+                         mlir::Value start);
 
   /// The factor of the own rows of a product of queries and keys.
   float productScale() const;

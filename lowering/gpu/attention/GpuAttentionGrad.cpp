@@ -93,7 +93,7 @@ private:
 };
 
 void KeyCode::emit() {
-  code.readPosition(Argument::FirstResult + 2);
+  code.readLastArguments(Argument::FirstResult + 2);
   own = code.keyBlock(block.own);
   keys = code.allocateRows(block.own, shape.size);
   values = code.allocateRows(block.own, shape.valueSize);
@@ -167,10 +167,12 @@ Values KeyCode::emitWeights(Tile tile, Values &slopes) {
   for (int64_t j = 0; j < code.rowsAcross(); ++j) {
     Value query = code.otherPosition(tile.first, j);
     auto line = code.loadLines(lines, query);
+    Value start = shape.hasDocuments ? code.documentStart(query) : Value();
     Value inSequence = code.inSequence(query, block.other);
     for (int64_t i = 0; i < code.rowsDown(); ++i) {
       int64_t at = i * code.rowsAcross() + j;
-      Value sees = code.keys().sees(query, code.ownPosition(own.first, i));
+      Value key = code.ownPosition(own.first, i);
+      Value sees = code.inDocument(code.keys().sees(query, key), key, start);
       if (inSequence)
         sees = sees ? k.both(sees, inSequence) : inSequence;
       auto both = weightOf(weight[at], slopes[at], line, sees);
@@ -201,7 +203,7 @@ private:
 };
 
 void QueryCode::emit() {
-  code.readPosition(Argument::FirstResult + 1);
+  code.readLastArguments(Argument::FirstResult + 1);
   auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
@@ -216,7 +218,7 @@ void QueryCode::emit() {
          code.productScale());
   putOwn(cotangents, code.outputRows(tensor(Argument::Cotangent), batch, head),
          first, 1.0f);
-  Value begin = code.keys().begin(first, block.other);
+  Value begin = code.keyBegin(first, block.other);
   code.put(code.fetch(keyRows, begin, block.other), keys);
   code.put(code.fetch(valueRows, begin, block.other), values);
   lines = code.queryLines(batch, head);
@@ -238,9 +240,10 @@ Values QueryCode::emitTile(Value key, ValueRange sums) {
   for (int64_t i = 0; i < code.rowsDown(); ++i) {
     Value query = code.ownPosition(first, i);
     auto line = code.loadLines(lines, query);
+    Value start = shape.hasDocuments ? code.documentStart(query) : Value();
     for (int64_t j = 0; j < code.rowsAcross(); ++j) {
       int64_t at = i * code.rowsAcross() + j;
-      Value sees = code.sees(query, code.otherPosition(key, j));
+      Value sees = code.sees(query, code.otherPosition(key, j), start);
       slope[at] = weightOf(weight[at], slope[at], line, sees).slope;
     }
   }
@@ -293,6 +296,7 @@ KernelCall callSums(mlir::rota::AttentionGradOp op, const AttentionShape &shape,
   call.arguments.push_back(kDeltaBuffer);
   for (unsigned result : results)
     call.arguments.push_back({Kind::Result, result});
+  addDocuments(op, call);
   addPosition(op, shape, call, Kind::Scalar);
   return call;
 }

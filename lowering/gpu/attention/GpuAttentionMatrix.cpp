@@ -43,7 +43,7 @@ private:
 };
 
 void MatrixForwardCode::emit() {
-  places.readPosition(Argument::position(shape));
+  places.readLastArguments(Argument::last(shape));
   auto [batch, head, start] = places.queryBlock(ownRows());
   first = start;
   Value keyHead = k.div(head, shape.group());

@@ -3,6 +3,9 @@
 // Stages of tiles in shared memory, and scores.
 #include "lowering/gpu/attention/GpuAttentionMatrixCode.h"
 
+#include "llvm/ADT/MapVector.h"
+
+#include <limits>
 #include <numbers>
 
 using namespace mlir;
@@ -47,7 +50,7 @@ MatrixAttentionCode::Values MatrixAttentionCode::walkKeys(const Sources &keys,
                                                           KeyBody body) {
   int64_t rows = tiling.tile;
   auto stage = [&](Value key) { return k.rem(k.div(key, rows), 2); };
-  Value begin = places.keys().begin(first, rows);
+  Value begin = places.keyBegin(first, rows);
   Value end = places.keyEnd(begin, first, ownRows());
   startFirst(k.isLess(begin, end),
              [&] { startTile(keys, begin, stage(begin)); });
@@ -85,6 +88,22 @@ MatrixAttentionCode::Values MatrixAttentionCode::products(Memory own,
   return code.dot(addresses, tile, tiling.tile);
 }
 
+void MatrixAttentionCode::maskDocuments(Values &scores, Value first,
+                                        Value other, Queries queries) {
+  bool areRows = queries == Queries::Rows;
+  Value lowest = k.f32(-std::numeric_limits<float>::infinity());
+  llvm::SmallMapVector<int64_t, Value, 16> starts; // by row or column
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    Value row = k.add(first, code.rowInBlock(code.rowOf(i)));
+    Value column = k.add(k.add(other, code.columnOfLane()), code.columnOf(i));
+    Value &start = starts[areRows ? code.rowOf(i) : code.columnOf(i)];
+    if (!start)
+      start = places.documentStart(areRows ? row : column);
+    Value isBefore = k.isLess(areRows ? column : row, start);
+    score = k.select(isBefore, lowest, score);
+  }
+}
+
 void MatrixAttentionCode::maskPartial(Values &scores, Value first, Value other,
                                       Queries queries) {
   bool areRows = queries == Queries::Rows;
@@ -95,6 +114,13 @@ void MatrixAttentionCode::maskPartial(Values &scores, Value first, Value other,
   Value keys = beyond ? k.sub(k.i32(shape.sequence), other) : Value();
   if (beyond)
     partial = partial ? k.either(partial, beyond) : beyond;
+  if (shape.hasDocuments) {
+    // Starts ascend: the last query's is beyond the most keys.
+    Value last =
+        k.add(areRows ? first : other, (areRows ? ownRows() : tiling.tile) - 1);
+    Value cut = k.isLess(areRows ? other : first, places.documentStart(last));
+    partial = partial ? k.either(partial, cut) : cut;
+  }
   if (!partial)
     return;
   scores = k.choose(
@@ -102,6 +128,8 @@ void MatrixAttentionCode::maskPartial(Values &scores, Value first, Value other,
       [&] {
         Values masked = scores;
         code.mask(masked, k.sub(first, other), queries, shape.mask, keys);
+        if (shape.hasDocuments)
+          maskDocuments(masked, first, other, queries);
         return masked;
       },
       [&] { return scores; });

@@ -72,6 +72,9 @@ protected:
   /// the mask have any.
   void maskPartial(Values &scores, mlir::Value first, mlir::Value other,
                    Queries queries);
+  /// The same of queries whose document begins after their key.
+  void maskDocuments(Values &scores, mlir::Value first, mlir::Value other,
+                     Queries queries);
   /// Under a soft cap products become tanh(scale * product / cap).
   void bend(Values &products);
 

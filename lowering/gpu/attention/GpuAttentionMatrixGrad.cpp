@@ -136,7 +136,7 @@ private:
 };
 
 void MatrixKeyCode::emit() {
-  places.readPosition(Argument::FirstResult + 2);
+  places.readLastArguments(Argument::FirstResult + 2);
   int64_t parts = partsOf(shape);
   block = places.keyBlock(ownRows(), parts);
   startOwn(keySources(block.batch, block.keyHead), block.first);
@@ -150,7 +150,8 @@ void MatrixKeyCode::emit() {
 
 void MatrixKeyCode::walk(Sums sums) {
   Tile first = places.firstTile(block, tiling.tile);
-  startFirst(k.isLess(first.first, places.queryEnd(block, ownRows(), first)),
+  startFirst(k.isLess(first.first,
+                      places.queryEnd(block, ownRows(), tiling.tile, first)),
              [&] { startQueries(first, k.i32(0)); });
   Values carried = code.zeroSums();
   size_t count = carried.size();
@@ -237,7 +238,7 @@ public:
 };
 
 void MatrixQueryCode::emit() {
-  places.readPosition(Argument::FirstResult + 1);
+  places.readLastArguments(Argument::FirstResult + 1);
   auto [batch, head, first] = places.queryBlock(ownRows());
   startOwn(querySources(batch, head), first);
   auto queryLines = places.queryLines(batch, head);

@@ -214,7 +214,8 @@ void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries,
       Value exists = k.isLess(k.add(laneColumn, column), keys);
       sees = sees ? k.both(sees, exists) : exists;
     }
-    score = k.select(sees, score, lowest);
+    if (sees)
+      score = k.select(sees, score, lowest);
   }
 }
 

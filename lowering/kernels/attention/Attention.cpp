@@ -30,6 +30,8 @@ public:
     }
     if (shape.hasSinks)
       sinks = k.argument(next++, f32);
+    if (shape.hasDocuments)
+      documents = k.argument(next++, k.ops().getI32Type());
     if (shape.dependsOnPosition) {
       position = k.argument(next++, k.ops().getI32Type());
       distance = k.argument(next++, k.ops().getI32Type());
@@ -68,6 +70,8 @@ private:
     SmallVector<Value> initial = initialState(batch, head, first, line);
     StridedRows keys = code.keyRows(tensors[1], batch, keyHead);
     StridedRows values = code.valueRows(tensors[2], batch, keyHead);
+    if (shape.hasDocuments)
+      code.readDocuments(documents, batch, first);
     auto walk = [&] {
       return code.keyBlocks(
           first, initial, [&](Value key, Value count, ValueRange carried) {
@@ -145,7 +149,7 @@ private:
   /// Writes the scores; returns the maxima with those before.
   SmallVector<Value> emitScores(StridedRows keys, Value key, Value count,
                                 Value first, ValueRange carried) {
-    SmallVector<Value> positions = code.maskedPositions(first);
+    auto masked = code.maskedQueries(first);
     return code.keyGroups(
         count, code.registerRows(), carried.take_front(kVectors),
         [&](Value i, int64_t rows, ValueRange before) {
@@ -156,7 +160,7 @@ private:
               Value score = block[r * kVectors + v];
               if (shape.softCap != 0.0f)
                 score = k.mulf(code.bend(score), k.splat(shape.softCap));
-              score = code.maskKey(score, k.add(k.add(key, i), r), positions[v],
+              score = code.maskKey(score, k.add(k.add(key, i), r), masked[v],
                                    -std::numeric_limits<float>::infinity());
               k.storeVector(score, scores, code.blockIndex(i, r, v), k.lanes());
               highest[v] = k.maxf(highest[v], score);
@@ -189,7 +193,7 @@ private:
   AttentionShape shape;
   AttentionCode code;
   SmallVector<Memory> tensors; // query, key, value, output
-  Memory logsumexp, sinks{};
+  Memory logsumexp, sinks{}, documents{};
   Memory previous{}, previousLogsumexp{}, position{}, distance{};
   Memory queries, sums; // [size][query], [valueSize][query]
   Memory scores;        // [key][query]

@@ -27,7 +27,8 @@ std::string toString(const AttentionShape &s) {
          << s.mask.before << ' ' << s.mask.after << " from " << s.mask.offset
          << (s.hasSinks ? " sinks" : "") << (s.hasPrevious ? " more" : "")
          << " to " << s.wideElement << (s.dependsOnPosition ? " if seen" : "")
-         << (s.hasKeyPosition ? " from a position" : "");
+         << (s.hasKeyPosition ? " from a position" : "")
+         << (s.hasDocuments ? " in documents" : "");
   return text;
 }
 
@@ -40,7 +41,10 @@ LogicalResult checkHeadSize(Operation *op, const AttentionShape &shape) {
 }
 
 AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
-    : k(k), shape(shape) {}
+    : k(k), shape(shape) {
+  if (shape.hasDocuments)
+    starts = k.local(queryBlock(), k.ops().getI32Type());
+}
 
 int64_t AttentionCode::padded(int64_t size) const {
   return llvm::alignTo(size, k.lanes());
@@ -156,11 +160,26 @@ StridedRows AttentionCode::widenRows(StridedRows rows, Value first, Value count,
   return {space, stride, rows.size};
 }
 
+void AttentionCode::readDocuments(Memory documents, Value batch, Value first) {
+  Memory line = k.offset(documents, k.mul(batch, shape.sequence));
+  k.loop(0, queryBlock(), 1, [&](Value i) {
+    Value row = k.min(k.add(first, i), k.i64(shape.sequence - 1));
+    Value start = k.sub(k.add(row, shape.mask.offset), k.loadIndex(line, row));
+    k.storeIndex(start, starts, i);
+  });
+}
+
 SmallVector<Value> AttentionCode::keyBlocks(Value first, ValueRange initial,
                                             BlockBody body) {
   AttentionWalk walk(k, shape.mask);
+  Value begin = walk.begin(first, kGroup);
   Value end = walk.end(first, queryBlock(), kGroup);
-  return k.loop(walk.begin(first, kGroup), end, kKeyBlock, initial,
+  if (shape.hasDocuments) {
+    // Starts ascend: that of the first query is the least.
+    Value start = k.max(k.loadIndex(starts, k.i64(0)), k.i64(0));
+    begin = k.max(begin, k.sub(start, k.rem(start, kGroup)));
+  }
+  return k.loop(begin, end, kKeyBlock, initial,
                 [&](Value key, ValueRange carried) {
                   Value count = k.min(k.sub(end, key), k.i64(kKeyBlock));
                   return body(key, count, carried);
@@ -295,33 +314,46 @@ void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
   });
 }
 
-SmallVector<Value> AttentionCode::maskedPositions(Value first) {
+SmallVector<AttentionCode::MaskedQueries>
+AttentionCode::maskedQueries(Value first) {
   // The position of the first key, or else of the last.
   int64_t distance = shape.mask.limitsBefore() ? firstSeen() : lastSeen();
   if (distance != 0)
     first = k.add(first, distance);
-  SmallVector<Value> positions;
-  for (int64_t v = 0; v < kVectors; ++v)
-    positions.push_back(k.countFrom(k.add(first, v * k.lanes())));
-  return positions;
+  SmallVector<MaskedQueries> queries;
+  for (int64_t v = 0; v < kVectors; ++v) {
+    queries.push_back({k.countFrom(k.add(first, v * k.lanes())), {}});
+    if (shape.hasDocuments)
+      queries.back().starts =
+          k.loadVector(starts, k.i64(v * k.lanes()), k.lanes());
+  }
+  return queries;
 }
 
-Value AttentionCode::maskKey(Value score, Value key, Value positions,
-                             float otherwise) {
+Value AttentionCode::maskKey(Value score, Value key,
+                             const MaskedQueries &queries, float otherwise) {
   const auto &mask = shape.mask;
-  if (!mask.limitsBefore() && !mask.limitsAfter())
+  bool isMasked = mask.limitsBefore() || mask.limitsAfter();
+  if (!isMasked && !queries.starts)
     return score;
   using Predicate = arith::CmpIPredicate;
   Value sees, index = k.broadcastIndex(key);
   if (isBand()) {
     // Without its sign a key before the band is beyond its end.
-    Value place = k.sub(index, positions);
+    Value place = k.sub(index, queries.positions);
     Value last = k.broadcastIndex(k.i64(mask.before + mask.after));
     sees = arith::CmpIOp::create(k.ops(), Predicate::ule, place, last);
   } else if (mask.limitsAfter()) {
-    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, positions, index);
-  } else {
-    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, index, positions);
+    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, queries.positions,
+                                 index);
+  } else if (isMasked) {
+    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, index,
+                                 queries.positions);
+  }
+  if (queries.starts) {
+    Value isInDocument =
+        arith::CmpIOp::create(k.ops(), Predicate::sge, index, queries.starts);
+    sees = sees ? k.both(sees, isInDocument) : isInDocument;
   }
   return arith::SelectOp::create(k.ops(), sees, score, k.splat(otherwise));
 }

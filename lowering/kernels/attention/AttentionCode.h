@@ -30,6 +30,7 @@ struct AttentionShape {
   /// then reads it and the distance in blocks, or the keys' position.
   bool dependsOnPosition;
   bool hasKeyPosition;
+  bool hasDocuments;
 
   int64_t group() const { return heads / keyHeads; }
   int64_t largestSize() const { return std::max(size, valueSize); }
@@ -46,11 +47,12 @@ inline bool hasPrevious(mlir::rota::AttentionOp op) {
 }
 inline bool hasPrevious(mlir::rota::AttentionGradOp) { return false; }
 
-/// The mask for keys of another block: without a window, queries see all of
-/// them or none, so the mask is the same for each block, and so is the kernel.
+/// The mask for keys of another block: without a window and documents, queries
+/// see all of them or none, so the mask is the same for each block, and so is
+/// the kernel.
 template <typename Op>
 mlir::rota::AttentionMask maskOfSeen(Op op, int64_t sequence) {
-  if (op.getPosition() && !op.getWindow())
+  if (op.getPosition() && !op.getWindow() && !op.getDocuments())
     return mlir::rota::AttentionMask::of(sequence, std::nullopt,
                                          /*bidirectional=*/true);
   return op.getMask();
@@ -76,17 +78,26 @@ template <typename Op> AttentionShape attentionShape(Op op) {
           mlir::getElementTypeOrSelf(wideResult(op)),
           hasPrevious(op),
           op.getPosition() && !op.getBidirectional(),
-          bool(op.getKeyPosition())};
+          bool(op.getKeyPosition()),
+          bool(op.getDocuments())};
 }
 std::string toString(const AttentionShape &shape);
 /// Adds the arguments of attention's kernel that its softmax begins with: what
-/// other keys gave, and sinks.
+/// other keys gave, and sinks; then documents.
 inline void addInitialState(mlir::rota::AttentionOp op, KernelCall &call) {
   for (unsigned i = 3; i < op->getNumOperands(); ++i) {
     mlir::Value operand = op->getOperand(i);
     if (operand != op.getPosition() && operand != op.getKeyPosition())
       call.arguments.push_back({KernelArgument::Kind::Operand, i});
   }
+}
+/// Adds the documents, where the op has them.
+template <typename Op> void addDocuments(Op op, KernelCall &call) {
+  if (mlir::Value documents = op.getDocuments())
+    call.arguments.push_back(
+        {KernelArgument::Kind::Operand,
+         unsigned(llvm::find(op->getOperands(), documents) -
+                  op->operand_begin())});
 }
 /// Adds the last arguments of a kernel that depends on the position, which are
 /// the op's last operands; `number` is the kind of the distance in blocks.
@@ -160,6 +171,10 @@ public:
   StridedRows widenRows(StridedRows rows, mlir::Value first, mlir::Value count,
                         Memory space);
 
+  /// Reads where the documents of the queries from `first` on begin. Comes
+  /// before keyBlocks(), where there are documents.
+  void readDocuments(Memory documents, mlir::Value batch, mlir::Value first);
+
   /// Calls body(key, count) with the blocks of keys that queries of the block
   /// from `first` on see, `carried` going through.
   using BlockBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
@@ -208,12 +223,16 @@ public:
   void addWeightedQueries(StridedRows sums, mlir::Value count, Memory weights,
                           Memory values);
 
-  /// The positions of the block's queries from `first` on, as maskKey() takes
-  /// them: for each vector.
-  llvm::SmallVector<mlir::Value> maskedPositions(mlir::Value first);
+  /// What maskKey() takes of a vector of queries.
+  struct MaskedQueries {
+    mlir::Value positions;
+    mlir::Value starts; // first keys of their documents; null: no documents
+  };
+  /// The vectors of the block's queries from `first` on.
+  llvm::SmallVector<MaskedQueries> maskedQueries(mlir::Value first);
   /// `score` of key `key`, or `otherwise` in the lanes that do not see it.
-  mlir::Value maskKey(mlir::Value score, mlir::Value key, mlir::Value positions,
-                      float otherwise);
+  mlir::Value maskKey(mlir::Value score, mlir::Value key,
+                      const MaskedQueries &queries, float otherwise);
 
   /// tanh of a scaled score over the soft cap.
   mlir::Value bend(mlir::Value score) {
@@ -250,6 +269,7 @@ private:
 
   KernelBuilder &k;
   AttentionShape shape;
+  Memory starts{}; // i32 [query]; unset without documents
 };
 
 } // namespace rota::lowering

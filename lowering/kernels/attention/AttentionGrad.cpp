@@ -16,7 +16,7 @@ namespace {
 /// The kernel's arguments, in order. After them stand, where they are there:
 /// sums over queries in f32, of keys and of values, where the cotangents are
 /// not f32; then sinks, and sums of their cotangents over the queries of
-/// [batch, head]; then the position and the distance in blocks.
+/// [batch, head]; then documents; then the position and the distance in blocks.
 enum Argument : unsigned {
   kCotangent,
   kQuery,
@@ -37,8 +37,12 @@ unsigned sinksArgument(const AttentionShape &shape) {
   return needsSums(shape) ? kCount + 2 : kCount;
 }
 
-unsigned positionArgument(const AttentionShape &shape) {
+unsigned documentsArgument(const AttentionShape &shape) {
   return sinksArgument(shape) + (shape.hasSinks ? 2 : 0);
+}
+
+unsigned positionArgument(const AttentionShape &shape) {
+  return documentsArgument(shape) + shape.hasDocuments;
 }
 
 class BackwardCode {
@@ -121,6 +125,10 @@ private:
     if (shape.hasSinks)
       addToSink(batch, head);
     code.fillZero(querySums, shape.size * code.queryBlock());
+    if (shape.hasDocuments)
+      code.readDocuments(
+          k.argument(documentsArgument(shape), k.ops().getI32Type()), batch,
+          first);
     auto walk = [&] { emitAllKeys(batch, keyHead, first); };
     if (shape.dependsOnPosition) {
       unsigned position = positionArgument(shape);
@@ -212,7 +220,8 @@ private:
   /// weights[key][query] = exp(score - logsumexp), 0 where not seen; bends are
   /// the derivatives of capped scores.
   void emitWeights(StridedRows keys, Value key, Value count, Value first) {
-    SmallVector<Value> positions = code.maskedPositions(first), lines;
+    auto masked = code.maskedQueries(first);
+    SmallVector<Value> lines;
     for (int64_t v = 0; v < kVectors; ++v)
       lines.push_back(k.loadVector(logsumexp, k.i64(v * k.lanes()), k.lanes()));
     code.keyGroups(
@@ -225,8 +234,8 @@ private:
               if (shape.softCap != 0.0f)
                 score = bendScore(score, at);
               Value weight = k.exp(k.subf(score, lines[v]));
-              weight = code.maskKey(weight, k.add(k.add(key, i), r),
-                                    positions[v], 0.0f);
+              weight = code.maskKey(weight, k.add(k.add(key, i), r), masked[v],
+                                    0.0f);
               k.storeVector(weight, weights, at, k.lanes());
             }
           }
@@ -345,6 +354,7 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
     call.arguments.push_back({Kind::Operand, 6});
     addTemporary(shape.batch * shape.heads);
   }
+  addDocuments(op, call);
   addPosition(op, shape, call);
   plan.calls.push_back(std::move(call));
   if (shape.hasSinks) {

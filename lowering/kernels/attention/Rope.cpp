@@ -22,15 +22,24 @@ static int64_t headsOfRow(const RopeShape &shape,
   return std::gcd(shape.heads, most);
 }
 
-/// Arguments: operand, table, result (which may be the operand).
+/// Operands of the op, after which stands the result.
+static int64_t operandsOf(const RopeShape &shape) {
+  return shape.hasPositions ? 3 : 2;
+}
+
+/// Arguments: operand, table, positions if there are any, result (which may be
+/// the operand).
 static void emitRope(RowBuilder &k, const RopeShape &shape, int64_t heads,
                      Value row) {
   int64_t half = shape.size / 2, groups = shape.heads / heads;
   Memory input = k.argument(0, shape.element);
   Memory table = k.argument(1, k.ops().getF32Type());
-  Memory result = k.argument(2, shape.element);
-  Value position = groups == 1 ? row : k.div(row, groups);
-  Value angles = k.mul(k.rem(position, shape.sequence), shape.size);
+  Memory result = k.argument(operandsOf(shape), shape.element);
+  Value token = groups == 1 ? row : k.div(row, groups);
+  Value position = shape.hasPositions
+                       ? k.loadIndex(k.argument(2, k.ops().getI32Type()), token)
+                       : k.rem(token, shape.sequence);
+  Value angles = k.mul(position, shape.size);
   Value start = k.mul(row, heads * shape.size);
   auto rotate = [&](Value pair, int64_t count) {
     auto [cosine, sine] =
@@ -63,9 +72,9 @@ static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
                shape.size / 2, shape.element.getIntOrFloatBitWidth(),
                /*most=*/256, /*alone=*/true};
   FailureOr<std::string> symbol = emitRowCode(
-      library, op->getLoc(), "rope", shape.key(), 3, form,
+      library, op->getLoc(), "rope", shape.key(), operandsOf(shape) + 1, form,
       [&](RowBuilder &k, Value row) { emitRope(k, shape, heads, row); });
-  return planCall(symbol, form.rows, 1, /*operands=*/2);
+  return planCall(symbol, form.rows, 1, operandsOf(shape));
 }
 
 void addRopeEmitters(KernelEmitters &emitters) { emitters.add<planRope>(); }

@@ -77,25 +77,24 @@ std::string templateText(const Json &config) {
   return "";
 }
 
-/// The end token of a generation_config.json or a config.json: a number, or the
-/// first of a list.
-std::optional<int32_t> endNumber(const Json &config, const fs::path &path,
-                                 const Tokenizer &tokenizer) {
+} // namespace
+
+std::optional<int32_t> readEndNumber(const std::string &path,
+                                     const std::string &owner,
+                                     int64_t vocabulary) {
+  Json config = readObject(path);
   const Json *value = find(config, "eos_token_id");
   if (value && value->is_array())
     value = value->empty() ? nullptr : &value->front();
   if (!value)
     return std::nullopt;
   int64_t number = value->is_number_integer() ? value->get<int64_t>() : -1;
-  if (number < 0 || number >= tokenizer.vocabulary)
+  if (number < 0 || number >= vocabulary)
     throw InputError(fmt::format(
         "'{}': 'eos_token_id': expected a token of '{}', from 0 to {}, got {}",
-        path.string(), tokenizer.path, tokenizer.vocabulary - 1,
-        value->dump()));
+        path, owner, vocabulary - 1, value->dump()));
   return static_cast<int32_t>(number);
 }
-
-} // namespace
 
 TokenizerSettings readSettings(const Tokenizer &tokenizer) {
   TokenizerSettings settings;
@@ -125,9 +124,9 @@ TokenizerSettings readSettings(const Tokenizer &tokenizer) {
     return settings;
   }
   for (const char *name : {"generation_config.json", "config.json"}) {
-    path = folder / name;
-    settings.endToken = endNumber(readObject(path), path, tokenizer);
-    settings.endSource = path.string();
+    settings.endSource = (folder / name).string();
+    settings.endToken =
+        readEndNumber(settings.endSource, tokenizer.path, tokenizer.vocabulary);
     if (settings.endToken)
       break;
   }

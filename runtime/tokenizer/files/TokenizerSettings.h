@@ -30,6 +30,13 @@ void chooseChatTemplate(const std::string &name,
                         const TokenizerSettings &settings,
                         RecordOptions &records);
 
+/// The end token that a generation_config.json or a config.json says: a number,
+/// or the first of a list. None where it says none or is not there. Throws
+/// InputError for one that is not among the `vocabulary` tokens of `owner`.
+std::optional<int32_t> readEndNumber(const std::string &path,
+                                     const std::string &owner,
+                                     int64_t vocabulary);
+
 /// The vocabulary that a model's config.json says; 0: it says none, or the file
 /// is not there.
 int64_t readVocabulary(const std::string &path);

@@ -118,6 +118,8 @@ INSTANTIATE_TEST_SUITE_P(
             AttentionSizes{
                 1, 290, 1, 1, 32, {.window = 70, .bidirectional = true}},
             AttentionSizes{1, 256, 1, 1, 64, {.bidirectional = true}},
+            AttentionSizes{1, 300, 2, 1, 64, {.documents = 110}},
+            AttentionSizes{2, 256, 1, 1, 136, {.documents = 64}},
             AttentionSizes{1, 70, 1, 1, 24, {.valueSize = 256}},
             AttentionSizes{1, 70, 1, 1, 192, {.valueSize = 128}}),
         testing::Values("f32", "bf16")),

@@ -114,6 +114,22 @@ TEST(AttentionKernels, SkipBlocksOutsideTheWindow) {
       ASSERT_TRUE(std::isfinite(t.out[s.outputAt(0, row, 0, d)])) << row;
 }
 
+/// The same of keys of other documents.
+TEST(AttentionKernels, SkipBlocksOfOtherDocuments) {
+  Shape s{1, 200, 1, 1, 16, {.documents = 100}};
+  auto forward = CompiledOp::create(forwardSource(s, "f32"));
+  ASSERT_TRUE(forward);
+  AttentionTensors t(s, "f32");
+  for (int64_t i = 0; i < 64 * s.size; ++i)
+    t.v.set(i, std::nan(""));
+  forward->run(nullptr, pointersOf(t.forward()));
+  // Blocks of 32 queries, or fewer, and of keys: those from 128 on have nothing
+  // of the first 64 keys in a block.
+  for (int64_t row = 128; row < s.sequence; ++row)
+    for (int64_t d = 0; d < s.size; ++d)
+      ASSERT_TRUE(std::isfinite(t.out[s.outputAt(0, row, 0, d)])) << row;
+}
+
 TEST(AttentionKernels, RefuseAHeadThatDoesNotFitTheStack) {
   EXPECT_TRUE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2048}, "f32")));
   EXPECT_FALSE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2049}, "f32")));

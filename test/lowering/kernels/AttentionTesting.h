@@ -16,6 +16,7 @@ struct AttentionFormText {
   double softCap = 0;
   bool bidirectional = false, sinks = false;
   int64_t valueSize = 0; // 0: that of keys
+  int64_t documents = 0; // tokens of each but the first and last; 0: none
 };
 
 struct AttentionSizes {
@@ -33,11 +34,20 @@ struct AttentionSizes {
       text += "W" + std::to_string(form.window);
     return text + (form.softCap != 0 ? "Capped" : "") +
            (form.bidirectional ? "Bidirectional" : "") +
-           (form.sinks ? "Sinks" : "");
+           (form.sinks ? "Sinks" : "") +
+           (form.documents ? "Documents" + std::to_string(form.documents) : "");
   }
   int64_t valueSize() const { return form.valueSize ? form.valueSize : size; }
-  bool sees(int64_t row, int64_t key) const {
+  /// Position of the token in its document: the first one of sequence b has b
+  /// tokens more than others.
+  int64_t inDocument(int64_t b, int64_t row) const {
+    int64_t first = form.documents + b;
+    return row < first ? row : (row - first) % form.documents;
+  }
+  bool sees(int64_t b, int64_t row, int64_t key) const {
     if (!form.bidirectional && key > row)
+      return false;
+    if (form.documents && row - key > inDocument(b, row))
       return false;
     return form.window == 0 || std::abs(row - key) < form.window;
   }
@@ -77,13 +87,18 @@ inline constexpr double kScale = 0.3;
 /// Operands and results of attention and of its derivative.
 struct AttentionTensors {
   AttentionTensors(const AttentionSizes &s, const std::string &type)
-      : hasSinks(s.form.sinks), q(Buffer::random(type, s.queries(), 1)),
+      : hasSinks(s.form.sinks), hasDocuments(s.form.documents != 0),
+        q(Buffer::random(type, s.queries(), 1)),
         k(Buffer::random(type, s.keys(), 2)),
         v(Buffer::random(type, s.values(), 3)),
         dout(Buffer::random(type, s.outputs(), 4)),
         sinks(Buffer::random("f32", s.heads, 5, -1.0f, 2.0f)),
         out(type, s.outputs()), lse("f32", s.lines()), dq(type, s.queries()),
-        dk(type, s.keys()), dv(type, s.values()), dsinks("f32", s.heads) {}
+        dk(type, s.keys()), dv(type, s.values()), dsinks("f32", s.heads),
+        documents("i32", s.batch * s.sequence) {
+    for (int64_t i = 0; hasDocuments && i < s.batch * s.sequence; ++i)
+      documents.set(i, double(s.inDocument(i / s.sequence, i % s.sequence)));
+  }
 
   std::vector<Buffer *> forward() {
     return withSinks({&q, &k, &v}, {&out, &lse}, nullptr);
@@ -96,8 +111,8 @@ struct AttentionTensors {
     return {&out, &lse, &dq, &dk, &dv, &dsinks};
   }
 
-  bool hasSinks;
-  Buffer q, k, v, dout, sinks, out, lse, dq, dk, dv, dsinks;
+  bool hasSinks, hasDocuments;
+  Buffer q, k, v, dout, sinks, out, lse, dq, dk, dv, dsinks, documents;
 
 private:
   std::vector<Buffer *> withSinks(std::vector<Buffer *> operands,
@@ -105,6 +120,8 @@ private:
                                   Buffer *last) {
     if (hasSinks)
       operands.push_back(&sinks);
+    if (hasDocuments)
+      operands.push_back(&documents);
     operands.insert(operands.end(), results.begin(), results.end());
     if (hasSinks && last)
       operands.push_back(last);
@@ -129,7 +146,7 @@ struct AttentionReference {
     std::vector<double> weight(s.sequence), bend(s.sequence, 1.0);
     double sink = s.form.sinks ? std::exp(t.sinks[h]) : 0.0, sum = sink;
     for (int64_t j = 0; j < s.sequence; ++j) {
-      if (!s.sees(row, j))
+      if (!s.sees(b, row, j))
         continue;
       double score = 0.0;
       for (int64_t d = 0; d < s.size; ++d)
@@ -174,13 +191,19 @@ inline std::string attentionSource(const std::string &name,
                                    std::vector<std::string> results) {
   const AttentionFormText &form = s.form;
   std::string arguments, uses, types, resultTypes;
+  std::vector<std::string> words(operands.size());
+  auto add = [&](const char *word, const std::string &type) {
+    words.push_back(word);
+    operands.push_back(type);
+  };
   if (form.sinks)
-    operands.push_back(tensor({s.heads}, "f32"));
+    add(" sinks ", tensor({s.heads}, "f32"));
+  if (form.documents)
+    add(" documents ", tensor({s.batch, s.sequence}, "i32"));
   for (size_t i = 0; i < operands.size(); ++i) {
     std::string value = "%a" + std::to_string(i), comma = i ? ", " : "";
-    bool isSinks = form.sinks && i + 1 == operands.size();
     arguments += comma + value + ": " + operands[i];
-    uses += (isSinks ? " sinks " : comma) + value;
+    uses += (words[i].empty() ? comma : words[i]) + value;
     types += comma + operands[i];
   }
   for (size_t i = 0; i < results.size(); ++i)
@@ -241,6 +264,15 @@ inline std::vector<AttentionSizes> attentionForms(int64_t size,
       {2, 37, 4, 2, size, {.sinks = true, .valueSize = valueSize}},
       {1, 1, 2, 1, size, {.window = 3, .bidirectional = true}},
       {1, 64, 1, 1, size, {.window = 64, .softCap = 0.8, .sinks = true}},
+      {2, 131, 4, 2, size, {.documents = 9}},
+      {2, 70, 2, 1, size, {.sinks = true, .documents = 40}},
+      {1,
+       131,
+       2,
+       1,
+       size,
+       {.window = 20, .softCap = 0.8, .valueSize = valueSize, .documents = 50}},
+      {2, 37, 2, 2, size, {.documents = 1}},
   };
 }
 

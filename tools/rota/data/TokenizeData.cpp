@@ -14,6 +14,7 @@
 #include "runtime/train/rank/Launch.h"
 #include "tools/rota/Terminal.h"
 
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -24,6 +25,17 @@ namespace fs = std::filesystem;
 /// The name of no end token.
 static constexpr const char *kNoToken = "none";
 
+/// The number that 'end-token' is where no tokenizer knows its text.
+static std::optional<int32_t> endNumber(const RunOptions &options) {
+  int32_t number = 0;
+  const char *begin = options.endToken.data();
+  const char *end = begin + options.endToken.size();
+  auto [rest, error] = std::from_chars(begin, end, number);
+  return error == std::errc() && rest == end && number >= 0
+             ? std::optional(number)
+             : std::nullopt;
+}
+
 static std::optional<int32_t> findEndToken(const RunOptions &options,
                                            const Tokenizer &tokenizer,
                                            const TokenizerSettings &settings) {
@@ -31,6 +43,10 @@ static std::optional<int32_t> findEndToken(const RunOptions &options,
     return settings.endToken;
   if (options.endToken == kNoToken)
     return std::nullopt;
+  bool isOfBytes = tokenizer.path == kByteTokens;
+  if (std::optional<int32_t> number = endNumber(options);
+      number && options.documentMask && isOfBytes)
+    return number;
   std::optional<int32_t> token = tokenizer.find(options.endToken);
   if (!token)
     throw InputError(fmt::format("'end-token': expected a token of '{}', got "
@@ -114,6 +130,22 @@ public:
       tokenizerPath = *path;
   }
 
+  /// The end token of documents. Throws InputError where there is none.
+  int32_t documentEnd() {
+    std::optional<int32_t> token = findDocumentEnd();
+    std::string error = "'document-mask': expected an end token, after which a "
+                        "document ends";
+    if (!token)
+      throw InputError(fmt::format(
+          "{}, got none; '--end-token' names it, {}", error,
+          tokenizerPath.empty() ? "without a tokenizer by its number"
+                                : "out of '" + tokenizerPath + "'"));
+    if (int64_t tokens = vocabulary(); tokens > 0 && *token >= tokens)
+      throw InputError(fmt::format("{}, below the vocabulary of {}, got {}",
+                                   error, tokens, *token));
+    return *token;
+  }
+
   /// The items with files of tokens in the place of texts.
   std::vector<std::string> replace(const std::vector<std::string> &texts) {
     std::vector<std::string> replaced;
@@ -131,6 +163,27 @@ public:
   }
 
 private:
+  std::optional<int32_t> findDocumentEnd() {
+    if (!tokenizerPath.empty()) {
+      auto opened = openTokenizer(tokenizerPath);
+      return findEndToken(options, *opened, readSettings(*opened));
+    }
+    if (options.endToken == kNoToken)
+      return std::nullopt;
+    if (!options.endToken.empty()) {
+      std::optional<int32_t> number = endNumber(options);
+      if (!number)
+        throw InputError(fmt::format(
+            "'end-token': expected a number of 0 or more, as there is no "
+            "tokenizer, got '{}'",
+            options.endToken));
+      return number;
+    }
+    return config.empty()
+               ? std::nullopt
+               : readEndNumber(config.string(), config.string(), vocabulary());
+  }
+
   /// Bytes of a file that are tokens as they stand need no other file.
   bool isText(const std::string &file) const {
     bool hasWords = !tokenizerPath.empty() && tokenizerPath != kByteTokens;
@@ -218,6 +271,12 @@ ExitCode reportErrors(const std::function<void()> &work) {
     fmt::print(stderr, "error: {}\n", error.what());
     return kExitRunFailed;
   }
+}
+
+ExitCode findDocumentEnd(RunOptions &options) {
+  return reportErrors([&] {
+    options.compiler.build.documentEnd = TextData(options).documentEnd();
+  });
 }
 
 ExitCode tokenizeData(RunOptions &options) {

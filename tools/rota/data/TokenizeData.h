@@ -30,6 +30,10 @@ void endProgress();
 /// Does the work, and prints the error that it throws.
 ExitCode reportErrors(const std::function<void()> &work);
 
+/// Finds the end token of documents that 'document-mask' keeps apart: that of
+/// the tokenizer, or a number. Prints an error.
+ExitCode findDocumentEnd(RunOptions &options);
+
 /// Makes tokens of the texts among a run's data, or finds them where an earlier
 /// run kept them, and puts their files in the place of the texts: trainers read
 /// tokens alone. Prints an error.

@@ -364,6 +364,7 @@ Rows tokenizerRows(RunOptions &o) {
   const char *group = "Tokenizer";
   constexpr unsigned both = Command::Tokenize | Command::Detokenize;
   constexpr unsigned texts = train | eval | Command::Tokenize;
+  constexpr unsigned masks = train | compile | plan | probe | eval;
   constexpr unsigned prompts = train | generate;
   return {{.name = "tokenizer",
            .group = group,
@@ -380,7 +381,13 @@ Rows tokenizerRows(RunOptions &o) {
            "A token to put after each document, or none (eos_token of "
            "tokenizer_config.json, or eos_token_id of generation_config.json "
            "or config.json)",
-           texts, &o.endToken},
+           texts | masks, &o.endToken},
+          {kDocumentMask, group, "",
+           "No token sees another document than its own, and positions begin "
+           "anew: documents end with 'end-token', of tokens without a "
+           "tokenizer a number. Plans count the work of all pairs of tokens "
+           "(of eval: as the checkpoint's run)",
+           masks, &o.documentMask},
           {"special-tokens", group, "NAME",
            "Tokens around each document: those of the tokenizer's template, or "
            "none; as text: all, or none",

@@ -450,6 +450,8 @@ modelOptions(const mlir::rota::BuildOptions &build) {
       chosen.push_back({name, numberText(value)});
   if (build.routers.balanceOver == mlir::rota::LoadBalanceOver::Step)
     chosen.push_back({"load-balance-over", "step"});
+  if (build.documentEnd)
+    chosen.push_back({kDocumentMask, std::to_string(*build.documentEnd)});
   if (const mlir::rota::AdapterOptions &adapters = build.adapters;
       adapters.rank > 0) {
     chosen.push_back({kLoraRank, std::to_string(adapters.rank)});

@@ -34,6 +34,10 @@ template <> struct Names<SpecialTokens> {
 /// The remat policy that is chosen for each stage.
 inline constexpr const char *kAutoRemat = "auto";
 
+/// The option that keeps documents apart, also in Program::modelOptions with
+/// the end token.
+inline constexpr const char *kDocumentMask = "document-mask";
+
 /// `compiler` has the options of builders and passes, where these define them:
 /// rows of the table point there. `stages` is the size of the mesh's stage
 /// axis. Without a number, `microbatches` are the fewest that the schedule
@@ -82,8 +86,9 @@ struct RunOptions : Options {
   std::vector<std::string> texts; // files and folders
 
   // Texts as tokens: of these verbs, and of all that take data.
-  std::string tokenizer; // empty: the one beside the model, if any
-  std::string endToken;  // empty: as the tokenizer's folder says
+  std::string tokenizer;     // empty: the one beside the model, if any
+  std::string endToken;      // empty: as the tokenizer's folder says
+  bool documentMask = false; // sets `compiler.build.documentEnd`
   SpecialTokens specialTokens = SpecialTokens::Template;
   std::string field;         // of .jsonl; empty: by the record
   bool skipBadLines = false; // of .jsonl
