@@ -11,7 +11,9 @@
 //
 // The loss is the sum over t[i + 2] of the sequence, divided by the number of
 // all targets (equation 24). Neither a target that does not count is predicted,
-// nor the one after it: as an input such a target is a row of zeros.
+// nor the one after it: as an input such a target is a row of zeros. So is the
+// first token of a document, where documents are apart, and the one after it is
+// not predicted out of the document before.
 #include "models/Decoder.h"
 
 #include "ir/rota/Rules.h"
@@ -39,12 +41,6 @@ void DecoderConfig::readPrediction(Config &config,
     config.error(key) << "expected one block of the loss, as its layer needs "
                          "the whole sequence, got "
                       << microbatch.lossBlocks;
-  if (microbatch.documentEnd)
-    config.error(key) << "expected no 'document-mask' beside multi-token "
-                         "prediction, which would read the first token of the "
-                         "next document ('mtp-loss' 0 trains without the "
-                         "module), got end token "
-                      << *microbatch.documentEnd;
   if (microbatch.sequenceLength < 2)
     config.error(key) << "expected sequences of 2 tokens or more, got "
                       << microbatch.sequenceLength;
@@ -79,6 +75,29 @@ Value DecoderBuilder::shifted(Value x) {
   Value zero = splat(type.clone(last), 0.0);
   return ConcatOp::create(*this, type, ValueRange{zero, parts.getParts()[0]},
                           1);
+}
+
+/// 0 where the next token of `positions` [B, S] in documents begins one, else
+/// 1: [B, S] f32.
+static Value continuesDocument(ModelBuilder &builder, Value positions) {
+  auto type = cast<RankedTensorType>(positions.getType());
+  int64_t sequences = type.getDimSize(0), length = type.getDimSize(1);
+  Type f32 = builder.getF32Type();
+  SmallVector<float> factors(length, 1.0f);
+  factors.front() = 0.0f;
+  Value table = arith::ConstantOp::create(
+      builder, DenseElementsAttr::get(builder.tensor({length, 1}, f32),
+                                      ArrayRef<float>(factors)));
+  Value rows = EmbeddingOp::create(
+      builder, builder.tensor({sequences, length, 1}, f32), positions, table);
+  rows = ReshapeOp::create(builder, type.clone(f32), rows);
+  Type first = builder.tensor({sequences, 1}, f32);
+  auto parts = SplitOp::create(
+      builder, TypeRange{first, builder.tensor({sequences, length - 1}, f32)},
+      rows, 1);
+  return ConcatOp::create(
+      builder, type.clone(f32),
+      ValueRange{parts.getParts()[1], builder.splat(first, 1.0)}, 1);
 }
 
 /// `x` [B, S, E] times `factors` [B, S] f32.
@@ -121,6 +140,9 @@ Value DecoderBuilder::predictedState(Value normed, Value targets,
 /// is its logsumexp, whatever the target, and is subtracted.
 Value DecoderBuilder::predictionLoss(Value normed, Value targets) {
   Value counted = countTargets(targets).first;
+  if (Value positions = documentPositions())
+    counted = arith::MulFOp::create(*this, counted,
+                                    continuesDocument(*this, positions));
   Value state = shifted(predictedState(normed, targets, counted));
   Value counts = shifted(counted);
   Value logits = headOf(scaleRows(*this, state, counts));

@@ -83,7 +83,7 @@ static LogicalResult describeCalls(const Model &model, Program &program) {
   return success();
 }
 
-/// Reads the form of positions in documents, which each rank has whole.
+/// Reads the form of positions in documents: a rank has those of its sequences.
 static LogicalResult describeDocuments(const Model &model, Program &program) {
   DocumentPositionsOp first;
   WalkResult result =
@@ -102,11 +102,15 @@ static LogicalResult describeDocuments(const Model &model, Program &program) {
   if (!first)
     return success();
   auto type = cast<RankedTensorType>(first.getType());
+  DataForm form = program.input;
+  if (form.division.size() > 1)
+    form.division[1].clear();
   if (program.vocabulary == 0 ||
-      type.getShape() != ArrayRef(program.input.shape))
+      ArrayRef(partShape(form.shape, form.division, program.mesh)) !=
+          type.getShape())
     return first.emitOpError("expected a position for each input token, got ")
            << type;
-  program.positions = {ElementType::I32, type.getShape().vec()};
+  program.positions = std::move(form);
   program.documentEnd = int64_t(first.getEnd());
   return success();
 }

@@ -322,16 +322,18 @@ bool verifyMessages(const Program &program, std::string &error) {
   return true;
 }
 
-/// Positions in documents are of all inputs, and whole on each rank.
+/// Positions in documents are of all inputs, and whole sequences on each rank.
 bool verifyPositions(const Program &program, std::string &error) {
   const DataForm &form = program.positions;
   if (form.shape.empty() ||
       (form.type == ElementType::I32 && form.shape == program.input.shape &&
-       form.division.empty() && program.documentEnd >= 0))
+       (form.division.empty() || form.division.back().empty()) &&
+       program.documentEnd >= 0))
     return true;
-  error = "expected a whole position in documents for each input, and an end "
-          "token of 0 or more, got " +
-          std::to_string(program.documentEnd);
+  error =
+      "expected positions in documents of whole sequences of inputs, and an "
+      "end token of 0 or more, got " +
+      std::to_string(program.documentEnd);
   return false;
 }
 

@@ -57,6 +57,7 @@ private:
                                   ModelPart part, Values &values);
   llvm::LogicalResult addLoss(const Values &values);
   Value cutArgument(FuncOp function, Role role, const Tensor &whole);
+  Parts cutSequences(const Tensor &tokens);
 
   const Model &model;
   Options options;
@@ -196,6 +197,20 @@ Value MeshModel::cutArgument(FuncOp function, Role role, const Tensor &whole) {
   return {cut(whole, sharding, mesh), sharding};
 }
 
+/// Each rank's sequences of the microbatch's tokens, whole.
+Parts MeshModel::cutSequences(const Tensor &tokens) {
+  ShardingAttr sharding =
+      shardingOf(FunctionRoles(model.embed).argument(Role::Tokens));
+  SmallVector<mlir::rota::DimensionShardingAttr> dimensions(
+      sharding.getDimensions());
+  for (auto &dimension : llvm::drop_begin(dimensions))
+    dimension = mlir::rota::DimensionShardingAttr::get(sharding.getContext(),
+                                                       {}, /*open=*/false);
+  return cut(tokens,
+             ShardingAttr::get(sharding.getContext(), dimensions, {}, {}),
+             mesh);
+}
+
 llvm::LogicalResult MeshModel::addLoss(const Values &values) {
   auto add = [&](double &sum, Role role) -> llvm::LogicalResult {
     const Value &value = values.one(role);
@@ -212,12 +227,15 @@ llvm::LogicalResult MeshModel::addLoss(const Values &values) {
 
 llvm::LogicalResult MeshModel::run(const Microbatch &microbatch) {
   mlir::ModuleOp module = model.module;
-  for (Scope *scope : {&embed, &loss})
-    for (Environment &environment : scope->environments)
-      environment.tokens = &microbatch.input;
+  Parts sequences = cutSequences(microbatch.input);
+  auto setTokens = [&](Scope &scope) {
+    for (auto [environment, tokens] : llvm::zip(scope.environments, sequences))
+      environment.tokens = &tokens;
+  };
+  setTokens(embed);
+  setTokens(loss);
   for (Scope &layer : layers)
-    for (Environment &environment : layer.environments)
-      environment.tokens = &microbatch.input;
+    setTokens(layer);
   Values ofEmbed, ofLoss;
   ofEmbed.set(Role::Tokens,
               cutArgument(model.embed, Role::Tokens, microbatch.input));

@@ -255,10 +255,10 @@ ModelInstance::forward(int64_t layer, const Tensor &activation, Values &saved) {
 }
 
 llvm::LogicalResult ModelInstance::evaluateLoss(const Tensor &activation,
-                                                const Tensor &target) {
-  Values values;
-  values.set(Role::InputActivation, activation);
-  values.set(Role::Targets, target);
+                                                const Microbatch &microbatch) {
+  Values values{{Role::Tokens, microbatch.input},
+                {Role::InputActivation, activation},
+                {Role::Targets, microbatch.target}};
   return callLoss(FunctionKind::Forward, values, /*adds=*/true);
 }
 
@@ -323,14 +323,15 @@ static llvm::LogicalResult evaluate(ModelInstance &instance,
   }
   if (failed(activation))
     return failure();
-  return instance.evaluateLoss(*activation, microbatch.target);
+  return instance.evaluateLoss(*activation, microbatch);
 }
 
 static FailureOr<Tensor> lossBackward(ModelInstance &instance,
                                       const Tensor &activation,
-                                      const Tensor &target) {
-  Values saved;
-  auto cotangent = instance.backwardOfLoss(activation, target, saved);
+                                      const Microbatch &microbatch) {
+  Values saved{{Role::Tokens, microbatch.input}};
+  auto cotangent =
+      instance.backwardOfLoss(activation, microbatch.target, saved);
   if (succeeded(cotangent) && instance.isLossSplit() &&
       failed(instance.backwardWeightOfLoss(saved)))
     return failure();
@@ -347,7 +348,7 @@ static llvm::LogicalResult differentiate(ModelInstance &instance,
     activation = instance.forward(layer, *activation, saved[layer]);
   if (failed(activation))
     return failure();
-  auto cotangent = lossBackward(instance, *activation, microbatch.target);
+  auto cotangent = lossBackward(instance, *activation, microbatch);
   for (int64_t layer = instance.layers() - 1;
        layer >= 0 && succeeded(cotangent); --layer) {
     cotangent = instance.backward(layer, saved[layer], *cotangent);

@@ -74,9 +74,9 @@ public:
                                   Values &saved);
   /// The loss alone, which is added to the step's.
   llvm::LogicalResult evaluateLoss(const Tensor &activation,
-                                   const Tensor &target);
-  /// The loss, and the activation's cotangent; `saved` receives what the weight
-  /// part of a split backward needs.
+                                   const Microbatch &microbatch);
+  /// The loss, and the activation's cotangent; `saved` is as in forward(), and
+  /// receives what the weight part of a split backward needs.
   llvm::FailureOr<Tensor> backwardOfLoss(const Tensor &activation,
                                          const Tensor &target, Values &saved);
   /// The cotangent of the layer's input; `saved` as forward left it, and with

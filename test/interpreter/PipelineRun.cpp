@@ -257,7 +257,7 @@ FailureOr<Tensor> PipelineRun::cotangentOf(Rank &rank, Key key, bool isWhole) {
   auto activation = take(rank.lossInputs, key, number, "activation");
   if (failed(activation))
     return failure();
-  Values saved;
+  Values saved{{Role::Tokens, microbatches[key.second].input}};
   auto cotangent = instance.backwardOfLoss(
       *activation, microbatches[key.second].target, saved);
   if (failed(cotangent) || !instance.isLossSplit())

@@ -266,12 +266,12 @@ LogicalResult DocumentPositionsOp::verify() {
   return success();
 }
 
-/// The runtime makes it for a whole microbatch, so it is whole everywhere.
+/// The runtime makes it of whole sequences.
 FactorRule DocumentPositionsOp::getFactorRule() {
   RuleBuilder builder;
-  Dimensions positions;
-  for (int64_t size : shapeOf(getResult()))
-    positions.push_back({builder.factor(size, /*divisible=*/false)});
+  ArrayRef<int64_t> shape = shapeOf(getResult());
+  Dimensions positions{{builder.factor(shape[0])},
+                       {builder.factor(shape[1], /*divisible=*/false)}};
   return builder.finish({}, {positions});
 }
 

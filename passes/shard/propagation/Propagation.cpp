@@ -59,6 +59,18 @@ void Propagation::fix(Value value, ShardingAttr sharding, Priority priority) {
   llvm::append_range(fixed.whole, sharding.getUnreduced());
 }
 
+/// The sequences of the first argument, tokens or an activation, each whole:
+/// data that the runtime makes of tokens. Null where the function does not say.
+ShardingAttr Propagation::sequenceSharding() {
+  if (function.getNumArguments() == 0)
+    return {};
+  ShardingAttr first = borderSharding(function.getArgAttrDict(0));
+  if (!first || first.getDimensions().empty())
+    return {};
+  return makeSharding(function.getContext(),
+                      {dimensionAxes(first, mesh).front(), {}}, {}, mesh);
+}
+
 void Propagation::seed() {
   for (BlockArgument argument : function.getArguments())
     if (ShardingAttr sharding =
@@ -70,6 +82,9 @@ void Propagation::seed() {
         fix(read.getResult(), sharding, Priority::Parameter);
     } else if (auto constrain = dyn_cast<ConstrainOp>(op)) {
       fix(constrain.getResult(), constrain.getSharding(), Priority::Border);
+    } else if (auto positions = dyn_cast<DocumentPositionsOp>(op)) {
+      if (ShardingAttr sharding = sequenceSharding())
+        fix(positions.getResult(), sharding, Priority::Border);
     }
   }
 }

@@ -52,6 +52,7 @@ public:
 
 private:
   void seed();
+  ShardingAttr sequenceSharding();
   ValueDivision &division(Value value);
   void fix(Value value, ShardingAttr sharding, Priority priority);
   Decision decide(Operation *op, const FactorRule &rule, Priority least,

@@ -94,7 +94,8 @@ std::string countedExperts() {
 
 struct Case {
   const char *name;
-  /// "simple", "experts", "counted", "llama", "forms", "norms" or "centered".
+  /// "simple", "experts", "counted", "llama", "forms", "documents", "norms" or
+  /// "centered".
   const char *model;
   const char *shard; // options of the pipeline `shard`
 };
@@ -136,6 +137,12 @@ constexpr Case cases[] = {
     {"forms_ring", "forms", "mesh=context=2 exchange=ring"},
     {"forms_ring_of_four", "forms", "mesh=context=4 exchange=ring"},
     {"forms_ring_tensor", "forms", "mesh=context=4,tensor=2 exchange=ring"},
+    {"documents_sequence", "documents", "mesh=fsdp=2,sequence=2"},
+    {"documents_context", "documents", "mesh=data=2,context=2"},
+    {"documents_ring", "documents", "mesh=data=2,context=4 exchange=ring"},
+    {"documents_mixed", "documents",
+     "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true "
+     "exchange=balanced-ring"},
     {"norms_tensor", "norms", "mesh=tensor=2"},
     {"norms_two_key_heads_over_four", "norms", "mesh=tensor=4"},
     {"norms_sequence", "norms", "mesh=sequence=4"},
@@ -165,13 +172,16 @@ constexpr Case cases[] = {
 bool hasForms(const Case &test) {
   return test.model == llvm::StringRef("forms");
 }
+bool hasDocuments(const Case &test) {
+  return test.model == llvm::StringRef("documents");
+}
 bool hasNorms(const Case &test) {
   return test.model == llvm::StringRef("norms") ||
          test.model == llvm::StringRef("centered");
 }
 bool isLlama(const Case &test) {
   return test.model == llvm::StringRef("llama") || hasForms(test) ||
-         hasNorms(test);
+         hasDocuments(test) || hasNorms(test);
 }
 
 /// The Llama decoder with norms of its whole query and key.
@@ -225,6 +235,29 @@ std::string withForms(std::string text) {
   return text;
 }
 
+/// The Llama decoder with documents that end with the token 3, one of 16.
+std::string withDocuments(std::string text) {
+  auto replaceAll = [&](std::string_view from, std::string_view to) {
+    size_t place = text.find(from);
+    ASSERT_NE(place, std::string::npos) << from;
+    for (; place != std::string::npos;
+         place = text.find(from, place + to.size()))
+      text.replace(place, from.size(), to);
+  };
+  replaceAll("      %table = rota.rotary_table",
+             "      %p = rota.document_positions end = 3 : tensor<4x8xi32>\n"
+             "      %table = rota.rotary_table");
+  replaceAll("2, %table :", "2, %table at %p :");
+  replaceAll("tensor<8x1x2x$W>\n      %wk", "tensor<8x1x2x$W>, "
+                                            "tensor<4x8xi32>\n      %wk");
+  replaceAll("tensor<8x1x2x$W>\n      %wv", "tensor<8x1x2x$W>, "
+                                            "tensor<4x8xi32>\n      %wv");
+  replaceAll("%q, %k, %v scale", "%q, %k, %v documents %p scale");
+  replaceAll("tensor<4x8x2x2x$T>) -> (tensor<4x8x4x2x$T>",
+             "tensor<4x8x2x2x$T>, tensor<4x8xi32>) -> (tensor<4x8x4x2x$T>");
+  return text;
+}
+
 std::string textOf(const Case &test) {
   if (hasNorms(test)) {
     bool centered = test.model == llvm::StringRef("centered");
@@ -233,6 +266,8 @@ std::string textOf(const Case &test) {
   }
   if (hasForms(test))
     return withElements(withForms(wideLlama().text), "f64");
+  if (hasDocuments(test))
+    return withElements(withDocuments(wideLlama().text), "f64");
   if (isLlama(test))
     return withElements(wideLlama().text, "f64");
   llvm::StringRef model = test.model;

@@ -2,11 +2,11 @@
 """Writes two batches of the same documents: two in each sequence, and each in a
 sequence of its own.
 
-    pack_documents.py TOKENS LENGTH END PACKED ALONE
+    pack_documents.py TOKENS LENGTH END PACKED ALONE [all]
 
 TOKENS has `tokens` [batch, sequence + 1], of which the first LENGTH + 1 of each
 row become two documents. The first one ends with the token END, whose target, of
-the second document, does not count.
+the second document, does not count, unless `all` count in PACKED.
 """
 import json
 import struct
@@ -36,7 +36,7 @@ def read(path):
 
 
 def main():
-    path, length, end, packed, alone = sys.argv[1:]
+    path, length, end, packed, alone, *every = sys.argv[1:]
     length, end = int(length), int(end)
     both, masks, ones, masks_of_ones = [], [], [], []
     for number, row in enumerate(read(path)):
@@ -50,7 +50,7 @@ def main():
             document = row[begin:after]
             ones.append(document + [0] * (length + 1 - len(document)))
             masks_of_ones.append([int(i < counted) for i in range(length)])
-    write(packed, {"tokens": both, "mask": masks})
+    write(packed, {"tokens": both} if every else {"tokens": both, "mask": masks})
     write(alone, {"tokens": ones, "mask": masks_of_ones})
 
 
