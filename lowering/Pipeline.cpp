@@ -79,6 +79,7 @@ LogicalResult ProgramLowering::plan() {
   if (failed(lowered))
     return failure();
   tasks = std::move(lowered->tasks);
+  launches = std::move(lowered->launches);
   layout = std::move(lowered->layout);
   mlir::pipe::TimelineOp op = mlir::pipe::findTimeline(module);
   if (!op)

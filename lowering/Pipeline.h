@@ -70,6 +70,8 @@ public:
   /// The input of the memory plan.
   const memory::ModelLayout &getLayout() const { return layout; }
   const memory::ChunkTable &getChunks() const { return chunks; }
+  /// The launches of each task on a GPU.
+  const std::vector<TaskLaunches> &getLaunches() const { return launches; }
   /// The transfers of a step. Empty before `verify`.
   const std::vector<TransferReport> &getTransfers() const { return transfers; }
 
@@ -86,6 +88,7 @@ private:
   FunctionCosts costs;
   std::optional<KernelLibrary> library;
   mlir::OwningOpRef<mlir::ModuleOp> tasks;
+  std::vector<TaskLaunches> launches;
   memory::ModelLayout layout;
   memory::ChunkTable chunks;
   pipe::Timeline timeline;

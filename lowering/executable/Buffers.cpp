@@ -124,6 +124,7 @@ private:
     for (OpResult value : op->getResults())
       step.results.push_back(placeResult(op, value, number));
     step.temporaries = scratch.addTemporaries(step.kernels.temporaries);
+    addLaunches(op, step, accumulations(op), result.launches);
     result.steps.push_back(std::move(step));
     if (isa<CollectiveOpInterface>(op))
       addTransfer(op, int(result.steps.size()) - 1);
@@ -160,14 +161,19 @@ private:
     }
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))
       return planCollective(collective, step);
-    SmallVector<bool> accumulate;
-    for (Value value : op->getResults())
-      accumulate.push_back(fixed.accumulates(value));
-    auto kernels = planKernels(op, accumulate, library);
+    auto kernels = planKernels(op, accumulations(op), library);
     if (failed(kernels))
       return failure();
     step.kernels = std::move(*kernels);
     return success();
+  }
+
+  /// Whether each result is added to what its buffer holds.
+  SmallVector<bool> accumulations(Operation *op) const {
+    SmallVector<bool> accumulate;
+    for (Value value : op->getResults())
+      accumulate.push_back(fixed.accumulates(value));
+    return accumulate;
   }
 
   LogicalResult planCollective(CollectiveOpInterface op, TaskStep &step) {
@@ -271,6 +277,7 @@ private:
     step.kernels = std::move(*kernels);
     step.operands.push_back(addressOf(value));
     step.results.push_back(fixed.gradientAddress(op));
+    addLaunches(op, step, {}, result.launches);
     result.steps.push_back(std::move(step));
     return success();
   }

@@ -8,6 +8,7 @@
 #include "lowering/executable/FixedAddresses.h"
 #include "lowering/executable/Gemm.h"
 #include "lowering/executable/GroupedGemm.h"
+#include "lowering/executable/TaskLaunches.h"
 #include "lowering/kernels/KernelPlan.h"
 
 namespace rota::lowering {
@@ -44,6 +45,7 @@ struct TaskStep {
 
 struct FunctionBuffers {
   std::vector<TaskStep> steps; // in order
+  TaskLaunches launches;       // of these steps, on a GPU
   int64_t scratchBytes = 0;
 };
 

@@ -116,7 +116,7 @@ public:
     layout.program.auxiliaryLosses = tables.auxiliaryLosses();
     layout.auxiliaryCotangents = tables.auxiliaryCotangents();
     layout.constantBytes = tables.bytes();
-    return LoweredModel{std::move(layout), writer.take()};
+    return LoweredModel{std::move(layout), writer.take(), std::move(launches)};
   }
 
 private:
@@ -156,6 +156,7 @@ private:
       return failure();
     writer.add(function.getLoc(), name, *buffers);
     layout.scratchBytes.push_back(buffers->scratchBytes);
+    launches.push_back(std::move(buffers->launches));
     layout.program.tasks.push_back(name);
     return static_cast<int>(layout.scratchBytes.size()) - 1;
   }
@@ -272,6 +273,7 @@ private:
   TaskWriter writer;
   ConstantTables tables;
   memory::ModelLayout layout;
+  std::vector<TaskLaunches> launches;
   CollectiveTable collectives; // into `layout`
 };
 

@@ -5,6 +5,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_TASKS_H
 #define ROTA_LOWERING_EXECUTABLE_TASKS_H
 
+#include "lowering/executable/TaskLaunches.h"
 #include "lowering/kernels/KernelPlan.h"
 #include "lowering/memory/Layout.h"
 
@@ -13,6 +14,7 @@ namespace rota::lowering {
 struct LoweredModel {
   memory::ModelLayout layout;              // with the tasks' names
   mlir::OwningOpRef<mlir::ModuleOp> tasks; // llvm ops; kernels are declared
+  std::vector<TaskLaunches> launches;      // by task, on a GPU
 };
 
 /// Lowers every function of `module` to a task: those of the module to tasks of

@@ -203,6 +203,9 @@ public:
 
   /// Waits until all work is done.
   virtual void synchronize() = 0;
+  /// Kernels, products and fills that a GPU was asked for so far, but for those
+  /// of transfers; 0 on the host.
+  virtual int64_t launches() const { return 0; }
   /// Whether the host is ahead of the device, so that it should read the
   /// results of a step while the next one runs.
   virtual bool isAsynchronous() const = 0;

@@ -2,9 +2,8 @@
 //
 // The tables of `--profile`.
 #include "runtime/device/Profile.h"
+#include "runtime/program/GemmName.h"
 #include "runtime/program/Program.h"
-
-#include <fmt/format.h>
 
 namespace rota {
 
@@ -27,13 +26,7 @@ void Profile::addKernel(RotaKernel kernel, int64_t rows, Span span) {
 }
 
 void Profile::addGemm(const RotaGemm &gemm, Span span) {
-  std::string name = fmt::format(
-      "gemm {}x{}x{}x{} {}{}{}{}", gemm.batch, gemm.m, gemm.n, gemm.k,
-      gemm.transposeA ? "T" : "N", gemm.transposeB ? "T" : "N",
-      gemm.typeA == ROTA_BF16 ? " bf16" : " f32",
-      gemm.accumulate ? " accumulate" : "");
-  add(gemmTable[name], span).flops +=
-      2.0 * static_cast<double>(gemm.batch) * gemm.m * gemm.n * gemm.k;
+  add(gemmTable[gemmName(gemm)], span).flops += gemmOperations(gemm);
 }
 
 Profile::Table Profile::tasks(const Program &program) const {

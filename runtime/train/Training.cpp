@@ -229,6 +229,7 @@ bool Training::finish(const PendingStep &step, StepEnd ends) {
   if (isKept)
     progress.bubble = results.bubble(t);
   progress.replayed = runner.replays();
+  progress.launches = runner.launches();
   if (runner.isRecorded()) {
     executor.times().settle(); // the transfers of a validation
     rank.device().forget(step.end);

@@ -76,6 +76,7 @@ public:
               lowering->getCosts(),
               lowering->getTimeline(),
               lowering->getTransfers(),
+              lowering->getLaunches(),
               mlir::rota::summarizeResiduals(*module),
               lowering->getLayout(),
               lowering->getChunks(),

@@ -4,6 +4,7 @@
 #ifndef ROTA_TOOLS_COMPILER_COMPILE_H
 #define ROTA_TOOLS_COMPILER_COMPILE_H
 
+#include "lowering/executable/TaskLaunches.h"
 #include "lowering/memory/Layout.h"
 #include "lowering/report/Transfers.h"
 #include "passes/differentiate/Residuals.h"
@@ -35,6 +36,7 @@ struct Plan {
   FunctionCosts costs; // costs of the tasks that the program calls
   pipe::Timeline timeline;
   std::vector<TransferReport> transfers;
+  std::vector<lowering::TaskLaunches> launches; // by task, on a GPU
   mlir::rota::ResidualSummary residuals;
   memory::ModelLayout layout; // layout that `program` was planned from
   memory::ChunkTable chunks;

@@ -73,11 +73,13 @@ void CudaDevice::zero(RotaContext *context, void *place, int64_t bytes) {
   guard(context, [&] {
     Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
-    if (bytes > 0)
-      ownGpu->check(ownGpu->api().fill8(addressOf(place), 0,
-                                        static_cast<size_t>(bytes),
-                                        computeStream()),
-                    "zeroing");
+    if (bytes <= 0)
+      return;
+    ++launchCount;
+    ownGpu->check(ownGpu->api().fill8(addressOf(place), 0,
+                                      static_cast<size_t>(bytes),
+                                      computeStream()),
+                  "zeroing");
   });
 }
 
@@ -146,23 +148,19 @@ void CudaDevice::add(RotaContext *context, ElementType type, void *sum,
                      const void *terms, int64_t count) {
   void *arguments[] = {&sum, &terms, &count};
   const char *kernel = kAddKernels[static_cast<int>(type)];
-  guard(context,
-        [&] { launchService(kernel, count, arguments, computeStream()); });
+  guard(context, [&] { computeService(kernel, count, arguments); });
 }
 
 void CudaDevice::round(RotaContext *context, const float *values,
                        uint16_t *rounded, int64_t count) {
   void *arguments[] = {&rounded, &values, &count};
-  guard(context, [&] {
-    launchService(kRoundKernel, count, arguments, computeStream());
-  });
+  guard(context, [&] { computeService(kRoundKernel, count, arguments); });
 }
 
 void CudaDevice::sum(RotaContext *context, const float *values, int64_t count,
                      double *sum) {
   void *arguments[] = {&sum, &values, &count};
-  guard(context,
-        [&] { launchServiceBlock(kSumKernel, arguments, computeStream()); });
+  guard(context, [&] { computeService(kSumKernel, 1, arguments); });
 }
 
 void CudaDevice::finishStep(const StepNumbers &numbers) {
@@ -171,7 +169,7 @@ void CudaDevice::finishStep(const StepNumbers &numbers) {
                        &n.losses.values,  &n.losses.rows, &n.losses.calls,
                        &n.losses.numbers, &n.clip,        &n.scale,
                        &n.result};
-  launchServiceBlock(kFinishStepKernel, arguments, computeStream());
+  computeService(kFinishStepKernel, 1, arguments);
 }
 
 void CudaDevice::decideStep(const StepDecision &decision) {
@@ -180,7 +178,7 @@ void CudaDevice::decideStep(const StepDecision &decision) {
                        &d.losses.numbers, &d.deviations,  &d.history,
                        &d.scalars,        &d.scalarCount, &d.scaleNumber,
                        &d.skipNumber,     &d.stepScalars, &d.result};
-  launchServiceBlock(kDecideStepKernel, arguments, computeStream());
+  computeService(kDecideStepKernel, 1, arguments);
 }
 
 void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
@@ -188,7 +186,7 @@ void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
   void *arguments[] = {&n.losses.values,  &n.losses.rows, &n.losses.calls,
                        &n.losses.numbers, &n.factors,     &n.count,
                        &n.cotangents};
-  launchServiceBlock(kCotangentsKernel, arguments, computeStream());
+  computeService(kCotangentsKernel, 1, arguments);
 }
 
 void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
@@ -203,6 +201,7 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
     std::vector<void *> addresses; // addresses of the arguments
     for (int64_t i = 0; i < form.arguments; ++i)
       addresses.push_back(const_cast<void **>(&args[i]));
+    ++launchCount;
     ownGpu->check(ownGpu->api().launch(
                       function, form.grid[0], form.grid[1], form.grid[2],
                       form.block, 1, 1, static_cast<unsigned>(form.sharedBytes),
@@ -216,6 +215,7 @@ void CudaDevice::multiply(RotaContext *context, const RotaGemm &gemm,
   guard(context, [&] {
     Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
+    ++launchCount;
     products->multiply(gemm, a, b, c, inSecond ? secondWorkspace : workspace,
                        workspaceBytes, computeStream());
   });
@@ -267,7 +267,7 @@ void CudaDevice::setPosition(int number) {
   // Not a fill: CUDA documents no memset node on host memory.
   char *place = progress.data();
   void *arguments[] = {&place, &number};
-  launchServiceBlock(kNoteKernel, arguments, computeStream());
+  computeService(kNoteKernel, 1, arguments);
 }
 
 int CudaDevice::position() const {
@@ -350,9 +350,10 @@ void CudaDevice::launchService(const char *kernel, int64_t count,
                 kernel);
 }
 
-void CudaDevice::launchServiceBlock(const char *kernel, void **arguments,
-                                    StreamHandle stream) {
-  launchService(kernel, 1, arguments, stream);
+void CudaDevice::computeService(const char *kernel, int64_t count,
+                                void **arguments) {
+  launchCount += count > 0 ? 1 : 0;
+  launchService(kernel, count, arguments, computeStream());
 }
 
 } // namespace rota::cuda

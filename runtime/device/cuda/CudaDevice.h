@@ -59,6 +59,7 @@ public:
   void runBeside(FunctionRef<void()> first,
                  FunctionRef<void()> second) override;
   void synchronize() override;
+  int64_t launches() const override { return launchCount; }
   bool isAsynchronous() const override { return true; }
   void setPosition(int number) override;
   int position() const override;
@@ -85,11 +86,11 @@ public:
   /// arguments[i] is the address of argument i. Throws RunError.
   void launchService(const char *kernel, int64_t count, void **arguments,
                      StreamHandle stream);
-  /// launchService in one block.
-  void launchServiceBlock(const char *kernel, void **arguments,
-                          StreamHandle stream);
 
 private:
+  /// launchService on the compute stream; in one block where `count` is 1.
+  void computeService(const char *kernel, int64_t count, void **arguments);
+
   std::shared_ptr<Gpu> ownGpu;
   OwnedStream compute;
   // The second work of runBeside: its stream, where there is any; and the
@@ -102,6 +103,7 @@ private:
   PinnedReads reads;
   EventClock clock;
   PinnedBuffer progress; // i32: the position that the GPU has come to
+  int64_t launchCount = 0;
   std::unordered_map<RotaKernel, FunctionHandle> kernels;
   void *workspace = nullptr, *secondWorkspace = nullptr;
   int64_t workspaceBytes = 0;

@@ -45,6 +45,7 @@ struct StepReport {
       0.0; // for steps with or without a barrier, as the run's
   double seconds = 0.0, secondsLeft = 0.0;
   int64_t replayed = 0;         // steps so far that were replays of a recording
+  int64_t launches = 0;         // of a step: StepRunner::launches
   double checkpointStall = 0.0; // seconds that a checkpoint held the step up
 
   /// Nothing where it is not known, or no number of a report.

@@ -38,6 +38,15 @@ bool StepRunner::endStep() {
 
 bool StepRunner::run(bool mayRecord,
                      FunctionRef<void(int64_t accumulationStep)> load) {
+  int64_t before = rank.device().launches();
+  bool updates = ask(mayRecord, load);
+  if (int64_t asked = rank.device().launches() - before; asked > 0)
+    stepLaunches = asked;
+  return updates;
+}
+
+bool StepRunner::ask(bool mayRecord,
+                     FunctionRef<void(int64_t accumulationStep)> load) {
   if (hasMeans(rank.program()))
     optimizer.settle(); // the forwards that are run first read all parameters
   executor.prepare(load);

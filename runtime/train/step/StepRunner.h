@@ -29,8 +29,11 @@ public:
   /// Whether steps are replayed, and how many were so far.
   bool isRecorded() const { return recording.isMade(); }
   int64_t replays() const { return recording.replays(); }
+  /// Device::launches of a step: of the last one that was not a replay.
+  int64_t launches() const { return stepLaunches; }
 
 private:
+  bool ask(bool mayRecord, FunctionRef<void(int64_t accumulationStep)> load);
   void timeline(int64_t accumulationStep, bool records);
   bool endStep();
 
@@ -40,6 +43,7 @@ private:
   PhaseTimes &phases;
   LossGather losses;
   StepRecording recording;
+  int64_t stepLaunches = 0;
 };
 
 } // namespace rota

@@ -3,6 +3,7 @@
 
 #include "lowering/report/AxisTransfers.h"
 #include "lowering/report/Divisions.h"
+#include "lowering/report/Launches.h"
 #include "passes/pipeline/drawing/Drawing.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/DeviceTraits.h"
@@ -168,6 +169,21 @@ std::string timelineText(const Plan &plan) {
   return fmt::format("[\n{}\n  ]", fmt::join(rows, ",\n"));
 }
 
+/// The launches of a step of this run on a GPU.
+StepLaunches launchesOf(const RunOptions &options, const Plan &plan) {
+  return stepLaunches(plan.program, plan.launches, options.skip.isOn());
+}
+
+ordered_json kernelsJson(const StepLaunches &step) {
+  ordered_json list = ordered_json::array();
+  for (const LaunchRow &row : step.rows)
+    list.push_back({{"kernel", row.kernel},
+                    {"launches", row.launches},
+                    {"bytes", row.bytes},
+                    {"operations", row.operations}});
+  return list;
+}
+
 /// Bytes that the runtime takes on a GPU beside the arena are under "runtime".
 ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
   const Program &program = answer.plan.program;
@@ -204,6 +220,9 @@ ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
   json["runtime"] = {{"bytes", memory.bytes},
                      {"nccl_bytes", memory.exchangeBytes + memory.hostBytes},
                      {"staging_bytes", kStagingBytes}};
+  StepLaunches step = launchesOf(options, answer.plan);
+  json["launches"] = step.sum().launches;
+  json["kernels"] = kernelsJson(step);
   return json;
 }
 
@@ -286,6 +305,8 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
             describeTransfers(report.answer.plan.transfers,
                               report.answer.plan.machine) +
             describeAxisTransfers(sumOverAxes(report.answer.plan.transfers));
+  if (options.explain && traitsOf(program.device).isGpu)
+    text += "\n" + describeLaunches(launchesOf(options, report.answer.plan));
   return text;
 }
 
