@@ -35,7 +35,18 @@ typedef struct RotaGpuLaunch {
   uint32_t block;      // threads of a block
   int64_t sharedBytes; // dynamic shared memory of a block
   int64_t arguments;   // pointers
+  // A kernel that does many such launches at once, each of them a row of a
+  // table; null: there is none. Only of a launch that is all that its task
+  // does. The kernel of a table has no table and no grid of its own, and gets
+  // (const i32 *first, const i64 *rows, i64 count, i64 trips): the first block
+  // of each of `count` launches, ascending, from 0 on; of each its tableRows
+  // and its arguments; and the least number with 2^trips >= count.
+  const struct RotaGpuLaunch *table;
+  int64_t tableRows, tableBlocks; // rows and blocks of this launch there
 } RotaGpuLaunch;
+
+/// The most arguments of a launch that has a table.
+enum { ROTA_TABLE_ARGUMENTS = 30 };
 
 /// ROTA_GPU_HOST is code for the emulated GPU: an array of addresses of
 /// RotaSimtKernel (runtime/device/simt/Services.h) that ends with null.

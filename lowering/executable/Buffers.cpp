@@ -124,7 +124,7 @@ private:
     for (OpResult value : op->getResults())
       step.results.push_back(placeResult(op, value, number));
     step.temporaries = scratch.addTemporaries(step.kernels.temporaries);
-    addLaunches(op, step, accumulations(op), result.launches);
+    addLaunches(op, step, accumulations(op), library, result.launches);
     result.steps.push_back(std::move(step));
     if (isa<CollectiveOpInterface>(op))
       addTransfer(op, int(result.steps.size()) - 1);
@@ -277,7 +277,7 @@ private:
     step.kernels = std::move(*kernels);
     step.operands.push_back(addressOf(value));
     step.results.push_back(fixed.gradientAddress(op));
-    addLaunches(op, step, {}, result.launches);
+    addLaunches(op, step, {}, library, result.launches);
     result.steps.push_back(std::move(step));
     return success();
   }

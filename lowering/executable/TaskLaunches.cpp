@@ -11,8 +11,7 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-/// "rms_norm" of "kernel_rms_norm_3".
-static std::string nameOf(StringRef symbol) {
+std::string kernelName(StringRef symbol) {
   symbol.consume_front("kernel_");
   return symbol.rtrim("0123456789").rtrim('_').str();
 }
@@ -49,7 +48,7 @@ static double bytesOf(const KernelCall &call, const ValueBytes &values,
 }
 
 void addLaunches(Operation *op, const TaskStep &step, ArrayRef<bool> accumulate,
-                 TaskLaunches &launches) {
+                 const KernelLibrary &library, TaskLaunches &launches) {
   ValueBytes values(op, accumulate);
   if (step.kind == TaskStep::Kind::Gemm) {
     const RotaGemm &gemm = step.gemm.gemm;
@@ -66,16 +65,17 @@ void addLaunches(Operation *op, const TaskStep &step, ArrayRef<bool> accumulate,
     return;
   size_t first = launches.size();
   for (const KernelCall &call : step.kernels.calls)
-    launches.push_back({nameOf(call.symbol),
-                        bytesOf(call, values, step.kernels.temporaries), 0});
+    launches.push_back({kernelName(call.symbol),
+                        bytesOf(call, values, step.kernels.temporaries), 0,
+                        library.getLaunchShape(call.symbol).table});
   auto priced = dyn_cast<mlir::rota::CostOpInterface>(op);
   if (!priced || first == launches.size())
     return;
-  auto largest = std::max_element(
-      launches.begin() + int64_t(first), launches.end(),
-      [](const TaskLaunch &a, const TaskLaunch &b) {
-        return a.bytes < b.bytes;
-      });
+  auto largest =
+      std::max_element(launches.begin() + int64_t(first), launches.end(),
+                       [](const TaskLaunch &a, const TaskLaunch &b) {
+                         return a.bytes < b.bytes;
+                       });
   largest->operations = priced.getCost().flops;
 }
 

@@ -11,6 +11,7 @@
 
 namespace rota::lowering {
 
+class KernelLibrary;
 struct TaskStep;
 
 /// One of them.
@@ -22,6 +23,9 @@ struct TaskLaunch {
   /// By the op's cost. Those of an op with several kernels belong to the kernel
   /// that has the most bytes.
   double operations = 0;
+  /// The symbol of the kernel that does the launches of several tasks at once,
+  /// if there is one (RotaGpuLaunch::table).
+  std::string table = {};
 };
 
 /// In the order in which a task asks for them.
@@ -30,7 +34,11 @@ using TaskLaunches = std::vector<TaskLaunch>;
 /// Appends the launches of a step that carries out `op`; accumulate[i] says
 /// whether it adds to result i. An op without results adds to its step's one.
 void addLaunches(mlir::Operation *op, const TaskStep &step,
-                 llvm::ArrayRef<bool> accumulate, TaskLaunches &launches);
+                 llvm::ArrayRef<bool> accumulate, const KernelLibrary &library,
+                 TaskLaunches &launches);
+
+/// "rms_norm" of the symbol "kernel_rms_norm_3".
+std::string kernelName(llvm::StringRef symbol);
 
 } // namespace rota::lowering
 

@@ -106,7 +106,11 @@ public:
         failed(lowerUpdates(
             model, layout.program,
             [&](func::FuncOp function, const FunctionAddresses &addresses) {
-              return addTask(function, function.getSymName().str(), addresses);
+              library.setTables(true);
+              auto task =
+                  addTask(function, function.getSymName().str(), addresses);
+              library.setTables(false);
+              return task;
             })))
       return failure();
     describeKernels(library, layout.program);

@@ -40,6 +40,8 @@ Value GpuBuilder::thread() {
   return NVVM::ThreadIdXOp::create(b, b.getI32Type());
 }
 Value GpuBuilder::block() {
+  if (ownBlock)
+    return ownBlock;
   return NVVM::BlockIdXOp::create(b, b.getI32Type());
 }
 Value GpuBuilder::widen(Value index) {
@@ -224,8 +226,9 @@ emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
                           b.getUnitAttr());
         function.setKnownBlockSizeAttr(
             b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
-        function.setKnownGridSizeAttr(
-            b.getDenseI32ArrayAttr({int32_t(blocks), 1, 1}));
+        if (blocks > 0)
+          function.setKnownGridSizeAttr(
+              b.getDenseI32ArrayAttr({int32_t(blocks), 1, 1}));
         b.setInsertionPointToStart(&function.getBody().front());
         GpuBuilder k(b, function.getArguments());
         body(k);

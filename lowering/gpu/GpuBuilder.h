@@ -29,7 +29,13 @@ inline int64_t chunkWidth(int64_t columns, mlir::Type element) {
 class GpuBuilder : public ValueBuilder {
 public:
   GpuBuilder(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange pointers)
-      : ValueBuilder(b), pointers(pointers) {}
+      : ValueBuilder(b), pointers(pointers.begin(), pointers.end()) {}
+
+  /// From here on arguments and number of the block are these.
+  void enterLaunch(llvm::ArrayRef<mlir::Value> arguments, mlir::Value block) {
+    pointers.assign(arguments.begin(), arguments.end());
+    ownBlock = block;
+  }
 
   /// The buffer of argument `i`, whose elements are `element`.
   Memory argument(unsigned i, mlir::Type element);
@@ -88,13 +94,14 @@ public:
   mlir::Value sumByHalves(mlir::Value value, int64_t threads, int64_t across);
 
 private:
-  mlir::ValueRange pointers;
+  llvm::SmallVector<mlir::Value> pointers;
+  mlir::Value ownBlock; // null: the GPU's
   int64_t sharedBytes = 0;
 };
 
 /// The symbol of the kernel with this key, with `arguments` pointers, for
-/// `blocks` blocks of `threads` threads; `body` writes its code when the
-/// library lacks it. All code is at `loc`.
+/// `blocks` blocks (0: any number) of `threads` threads; `body` writes its code
+/// when the library lacks it. All code is at `loc`.
 llvm::FailureOr<std::string>
 emitGpuKernel(KernelLibrary &library, mlir::Location loc,
               llvm::StringRef prefix, llvm::StringRef key, unsigned arguments,

@@ -24,7 +24,8 @@ static void addLaunch(ImplicitLocOpBuilder &b, StringRef symbol,
       /*isConstant=*/true, LLVM::Linkage::Private, (symbol + ".name").str(),
       b.getStringAttr(text));
   auto type = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {pointer, i32, i32, i32, i32, i64, i64});
+      b.getContext(),
+      {pointer, i32, i32, i32, i32, i64, i64, pointer, i64, i64});
   auto launch =
       LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
                              LLVM::Linkage::External, symbol, Attribute());
@@ -42,6 +43,12 @@ static void addLaunch(ImplicitLocOpBuilder &b, StringRef symbol,
   add(LLVM::ConstantOp::create(b, i32, shape.block));
   add(LLVM::ConstantOp::create(b, i64, shape.sharedBytes));
   add(LLVM::ConstantOp::create(b, i64, arguments));
+  if (shape.table.empty())
+    add(LLVM::ZeroOp::create(b, pointer));
+  else
+    add(LLVM::AddressOfOp::create(b, pointer, shape.table));
+  add(LLVM::ConstantOp::create(b, i64, shape.tableRows));
+  add(LLVM::ConstantOp::create(b, i64, shape.tableBlocks));
   LLVM::ReturnOp::create(b, value);
 }
 

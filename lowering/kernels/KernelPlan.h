@@ -64,6 +64,9 @@ struct LaunchShape {
   std::array<int64_t, 3> grid = {1, 1, 1}; // blocks
   int64_t block = 0;                       // threads of a block
   int64_t sharedBytes = 0;                 // dynamic shared memory of a block
+  // The kernel for a table of such launches: RotaGpuLaunch::table.
+  std::string table = {};
+  int64_t tableRows = 0, tableBlocks = 0;
 };
 
 /// The native kernels of a program in a module of their own: on a CPU functions
@@ -81,6 +84,11 @@ public:
   const KernelTarget &getTarget() const { return target; }
   unsigned getVectorBits() const { return target.vectorBits; }
   const KernelEmitters &getEmitters() const { return target.emitters; }
+
+  /// Whether launches that are a whole function get a kernel for a table of
+  /// them, where the device has such. So it is for a step's end.
+  void setTables(bool makes) { makesTables = makes; }
+  bool hasTables() const { return makesTables; }
 
   /// The symbol of the kernel with this key; `emit` builds it as `symbol` when
   /// it is not there. The key must determine the code.
@@ -113,6 +121,7 @@ public:
 private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelTarget target;
+  bool makesTables = false;
   llvm::StringMap<std::string> symbols; // by key
   std::vector<std::string> ordered;     // the names as they were emitted
   llvm::StringMap<int64_t> rowBytes;

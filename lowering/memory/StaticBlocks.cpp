@@ -306,10 +306,9 @@ private:
 
   /// One block for the tasks of actions, and again for those of a step's end.
   void placeScratch() {
-    int64_t rows = 0, updateScratch = 0;
+    int64_t updateScratch = 0;
     for (const Update &update : stage.updates) {
       const Parameter &p = program.parameters[update.parameter];
-      rows = std::max(rows, p.rows);
       for (int task : {p.updateTask, p.squareTask})
         if (task >= 0)
           updateScratch = std::max(updateScratch, layout.scratchBytes[task]);
@@ -324,7 +323,7 @@ private:
     Packer step;
     StepOffsets &at = stage.step;
     at.scalars = step.add(4 * int64_t(program.scalars.size()));
-    at.squares = step.add(4 * rows);
+    at.squares = step.add(squarePlaces(program, stage).back());
     at.scratch = step.add(updateScratch);
     offsets.scratch =
         arena.add(std::max({scratch, step.bytes(), sample.bytes()}));

@@ -4,6 +4,7 @@
 #include "lowering/memory/VerifyStatic.h"
 
 #include "runtime/program/Part.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
 #include <set>
@@ -136,10 +137,9 @@ private:
   /// other.
   void verifyStep() {
     const StepOffsets &at = stage.step;
-    int64_t rows = 0, scratch = 0, end = at.scalars;
+    int64_t scratch = 0, end = at.scalars;
     for (const Update &update : stage.updates) {
       const Parameter &p = program.parameters[update.parameter];
-      rows = std::max(rows, p.rows);
       for (int task : {p.updateTask, p.squareTask})
         if (task >= 0)
           scratch = std::max(scratch, layout.scratchBytes[task]);
@@ -153,7 +153,8 @@ private:
       end = offset + bytes;
     };
     verify(at.scalars, 4 * int64_t(program.scalars.size()), "the scalars");
-    verify(at.squares, 4 * rows, "the sums of squares");
+    verify(at.squares, squarePlaces(program, stage).back(),
+           "the sums of squares");
     verify(at.scratch, scratch, "the scratch of updates");
     if (program.samples && stage.logits >= 0) {
       const Region *r = findRegion(stage.regions, "scratch");

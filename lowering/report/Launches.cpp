@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <tuple>
 
 namespace rota {
 namespace {
@@ -32,18 +33,16 @@ public:
     addNorm();
     add(cuda::kFinishStepKernel, 1);
     add(cuda::kDecideStepKernel, decides ? 1 : 0);
-    for (const Update &update : stage.updates)
-      if (const Parameter &parameter = parameterOf(update);
-          !parameter.isFrozen)
-        addTask(parameter.updateTask, 1);
+    addTogether(&Parameter::updateTask);
     StepLaunches step{number, {}};
     for (auto &[name, row] : rows)
       if (row.launches > 0)
         step.rows.push_back(row);
-    std::stable_sort(step.rows.begin(), step.rows.end(),
-                     [](const LaunchRow &a, const LaunchRow &b) {
-                       return a.bytes > b.bytes;
-                     });
+    std::sort(step.rows.begin(), step.rows.end(),
+              [](const LaunchRow &a, const LaunchRow &b) {
+                return std::tie(b.bytes, a.kernel) <
+                       std::tie(a.bytes, b.kernel);
+              });
     return step;
   }
 
@@ -123,8 +122,8 @@ private:
 
   /// A term on stage `place` of a gradient of stage `owner`.
   void addTerm(const Parameter &parameter, int owner, int place) {
-    int64_t elements = partElements(parameter.shape, parameter.storageDivision,
-                                    program.mesh);
+    int64_t elements =
+        partElements(parameter.shape, parameter.storageDivision, program.mesh);
     int64_t size = byteSize(parameter.gradient), most = elements;
     if (owner != place)
       most = runtimeMemory(program).termElements;
@@ -155,13 +154,32 @@ private:
 
   /// GradientNorm.
   void addNorm() {
+    addTogether(&Parameter::squareTask);
+    double bytes = 0;
+    for (const Update &update : stage.updates)
+      if (!parameterOf(update).isFrozen)
+        bytes += static_cast<double>(4 * parameterOf(update).rows);
+    add(cuda::kSumRowsKernel, bytes > 0 ? 1 : 0, bytes);
+  }
+
+  /// Device::launchTogether of a task of each update.
+  void addTogether(int Parameter::*task) {
+    std::map<std::string, LaunchRow> tables;
     for (const Update &update : stage.updates) {
       const Parameter &parameter = parameterOf(update);
       if (parameter.isFrozen)
         continue;
-      addTask(parameter.squareTask, 1);
-      add(cuda::kSumKernel, 1, static_cast<double>(4 * parameter.rows));
+      const auto &ofTask = launches[static_cast<size_t>(parameter.*task)];
+      if (ofTask.size() != 1 || ofTask[0].table.empty()) {
+        addTask(parameter.*task, 1);
+        continue;
+      }
+      LaunchRow &row = tables[ofTask[0].table];
+      row.bytes += ofTask[0].bytes;
+      row.operations += ofTask[0].operations;
     }
+    for (const auto &[table, row] : tables)
+      add(lowering::kernelName(table), 1, row.bytes, row.operations);
   }
 
   const Program &program;
@@ -208,9 +226,9 @@ std::string describeLaunches(const StepLaunches &step) {
       "{:>14}\n",
       step.stage, "kernel", width, "launches", "MiB", "operations");
   for (const LaunchRow &row : rows)
-    text += fmt::format("{:<{}}  {:>8}  {:>12.2f}  {:>14.4g}\n", row.kernel,
-                        width, row.launches, row.bytes / (1 << 20),
-                        row.operations);
+    text +=
+        fmt::format("{:<{}}  {:>8}  {:>12.2f}  {:>14.4g}\n", row.kernel, width,
+                    row.launches, row.bytes / (1 << 20), row.operations);
   return text;
 }
 

@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace rota {
 
@@ -95,6 +96,13 @@ public:
   /// which must end before the communicator. Empty: not known.
   virtual std::unique_ptr<Recording>
   end(const std::function<std::string()> &reached) = 0;
+};
+
+/// Device memory for launchTogether, and the bytes that a GPU has there.
+struct TableMemory {
+  void *place = nullptr; // at a multiple of 16
+  int64_t bytes = 0;
+  std::vector<char> content = {};
 };
 
 /// The device failed while it did work that was asked for earlier.
@@ -188,6 +196,19 @@ public:
                          FunctionRef<void()> second) {
     first();
     second();
+  }
+
+  /// Calls ask(i) for each i < count. Each asks for a task, and then at most
+  /// for a sum of what the task has written; no two write one place or read
+  /// what another writes. A GPU does launches that are all that their task does
+  /// as one for each RotaGpuLaunch::table, after all other work, and after them
+  /// all sums as one, by tables in `memory`. Those that are the same each time
+  /// are written once, so that the work can be recorded from the second time
+  /// on.
+  virtual void launchTogether(RotaContext *context, TableMemory &memory,
+                              int64_t count, FunctionRef<void(int64_t)> ask) {
+    for (int64_t i = 0; i < count; ++i)
+      ask(i);
   }
 
   /// rotaLaunch, rotaGemm and rotaCheckIndices of runtime/Abi.h. Memory for

@@ -408,7 +408,7 @@ struct PlannedAction {
 /// other tasks.
 struct StepOffsets {
   int64_t scalars = -1; // f32, those of Program::scalars
-  int64_t squares = -1; // f32, the most rows of any parameter of the stage
+  int64_t squares = -1; // f32, the rows of each update: squarePlaces
   int64_t scratch = -1;
   int64_t constants = -1;
 };

@@ -19,6 +19,12 @@ static constexpr int64_t kProductBytes = (32 << 20) + 256;
 static constexpr int64_t kExchangeBytes = 128 << 20;
 static constexpr int64_t kHostBytes = 4 << 20;
 static constexpr int64_t kAlignment = 256;
+/// What a launch and a sum add to tables at most: the first block, the rows and
+/// the arguments, and the beginning of a table of its own at a multiple of 16.
+static constexpr int64_t kLaunchBytes = 16 + 4 + 16 + 8;
+static constexpr int64_t kSquareTableBytes = kLaunchBytes + 8 * 2 + 24 + 16;
+static constexpr int64_t kUpdateTableBytes =
+    kLaunchBytes + 8 * int64_t(ROTA_TABLE_ARGUMENTS);
 
 static int64_t widestStage(const Program &program) {
   size_t widest = 0;
@@ -130,6 +136,12 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.squares = take(8 * m.squareVersions * m.widest);
   m.allSquares = take(8 * m.squareVersions * m.widest * ranks);
   m.order = take(4 * m.normCount);
+  if (device.isGpu) {
+    m.squareTableBytes = kSquareTableBytes * m.widest;
+    m.updateTableBytes = kUpdateTableBytes * m.widest;
+  }
+  m.squareTables = take(m.squareTableBytes);
+  m.updateTables = take(m.updateTableBytes);
   m.terms = take(8 * m.termElements);
   m.workspace = take(m.workspaceBytes);
   m.pairWorkspace = hasPairs(program) ? take(m.workspaceBytes) : m.workspace;

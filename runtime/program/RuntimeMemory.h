@@ -70,6 +70,10 @@ struct RuntimeMemory {
   // of the one before still travel: on the CPU.
   int64_t squares = 0, allSquares = 0, squareVersions = 1;
   int64_t order = 0; // i32 [normCount]: NormTerm::number
+  // TableMemory of Device::launchTogether, for the squares and for the updates.
+  // Only on GPUs.
+  int64_t squareTables = 0, squareTableBytes = 0;
+  int64_t updateTables = 0, updateTableBytes = 0;
   // Terms of a gradient from another stage: f32 [2, termElements].
   int64_t terms = 0, termElements = 0;
   // For products, and for those of second halves of pairs. Only on GPUs.

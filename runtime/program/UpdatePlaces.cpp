@@ -73,6 +73,17 @@ int64_t gradientPlace(const Program &program, const Update &update,
                                elementsBefore(program, update, coordinates);
 }
 
+std::vector<int64_t> squarePlaces(const Program &program, const Stage &stage) {
+  std::vector<int64_t> places = {0};
+  for (const Update &update : stage.updates) {
+    const Parameter &parameter = parameterOf(program, update);
+    int64_t bytes = parameter.isFrozen ? 0 : 4 * parameter.rows;
+    places.push_back(places.back() +
+                     (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  return places;
+}
+
 int exchangeOf(const Program &program, const Stage &stage,
                const ActionTemplate &form, int update) {
   const Parameter &parameter =

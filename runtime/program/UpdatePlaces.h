@@ -32,6 +32,11 @@ int64_t gradientPlace(const Program &program, const Update &update,
 int64_t updatedPlace(const Program &program, const Update &update,
                      const std::vector<int64_t> &coordinates);
 
+/// The place of each update's sums of squares, in bytes from
+/// StepOffsets::squares on, and as one more entry the bytes of all of them. A
+/// frozen parameter has none.
+std::vector<int64_t> squarePlaces(const Program &program, const Stage &stage);
+
 /// The collective by which an action, SUM_GRAD or REFRESH, exchanges one of its
 /// updates.
 int exchangeOf(const Program &program, const Stage &stage,

@@ -128,7 +128,9 @@ private:
       return fail(what + ": expected the first gradient accumulator on stage " +
                   std::to_string(stage));
     verifyInPlace(p, update, what);
-    place(stage, program.stages[stage].step.squares, 4 * p.rows, false,
+    const Stage &owner = program.stages[stage];
+    std::vector<int64_t> squares = squarePlaces(program, owner);
+    place(stage, owner.step.squares, squares.back(), false,
           what + " sums of squares");
     if (p.updateTask < 0 || p.squareTask < 0)
       fail(what + ": expected an update task and a square task");

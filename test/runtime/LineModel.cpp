@@ -291,7 +291,7 @@ private:
     }
     for (Stage &s : p.stages) {
       s.step.scalars = take(s.arenaBytes, kBlock);
-      s.step.squares = take(s.arenaBytes, kBlock);
+      s.step.squares = take(s.arenaBytes, 2 * kBlock);
     }
     for (Stage &s : p.stages)
       window.push_back(windows() ? take(s.arenaBytes, kBlock) : -1);

@@ -72,16 +72,12 @@ public:
       return code;
     if (ExitCode code = isVerified ? verifyPlan() : kExitSuccess)
       return code;
-    result = {lowering->getProgram(),
-              lowering->getCosts(),
-              lowering->getTimeline(),
-              lowering->getTransfers(),
-              lowering->getLaunches(),
-              mlir::rota::summarizeResiduals(*module),
-              lowering->getLayout(),
-              lowering->getChunks(),
-              mlir::rota::machineOf(*module),
-              fullFlopsPerToken};
+    result = {
+        lowering->getProgram(),         lowering->getCosts(),
+        lowering->getTimeline(),        lowering->getTransfers(),
+        lowering->getLaunches(),        mlir::rota::summarizeResiduals(*module),
+        lowering->getLayout(),          lowering->getChunks(),
+        mlir::rota::machineOf(*module), fullFlopsPerToken};
     return kExitSuccess;
   }
 

@@ -3,6 +3,7 @@
 // A launch of a fused kernel on a GPU: the kernel over all rows and, for each
 // result that is summed over the rows, a kernel that adds up the partial sums.
 #include "lowering/gpu/rows/GpuRowKernel.h"
+#include "lowering/gpu/rows/LaunchTable.h"
 #include "lowering/gpu/rows/SumRows.h"
 
 using namespace mlir;
@@ -15,13 +16,16 @@ static int64_t elementsOf(Value value) {
 }
 
 /// A text that determines the code of the kernel over the rows.
-static std::string keyOf(LaunchOp op, ArrayRef<bool> accumulate) {
+static std::string keyOf(LaunchOp op, ArrayRef<bool> accumulate,
+                         bool hasTable) {
   std::string key;
   llvm::raw_string_ostream stream(key);
   op.getKernelOp()->print(stream, OpPrintingFlags().useLocalScope());
   for (bool flag : accumulate)
     stream << (flag ? " add" : " set");
   stream << " rows " << op.getRows();
+  // A launch that stands in a table must not be part of another task.
+  stream << (hasTable ? " in a table" : "");
   return key;
 }
 
@@ -59,14 +63,22 @@ static FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
   RowGeometry geometry(*body, rows);
   // The library numbers kernels itself: "rms_norm_3" becomes "rms_norm".
   StringRef name = kernel.getSymName().rtrim("0123456789").rtrim('_');
-  auto symbol =
-      emitGpuKernel(library, op->getLoc(), name, keyOf(op, accumulate),
-                    op.getInputs().size() + op.getNumResults(), geometry.blocks,
-                    geometry.blockThreads, [&](GpuBuilder &k) {
-                      GpuRowKernel(*body, geometry, rows, accumulate).emit(k);
-                    });
+  bool hasTable = library.hasTables() && isWholeFunction(op) &&
+                  llvm::none_of(accumulate, [](bool adds) { return adds; });
+  auto symbol = emitGpuKernel(
+      library, op->getLoc(), name, keyOf(op, accumulate, hasTable),
+      op.getInputs().size() + op.getNumResults(), geometry.blocks,
+      geometry.blockThreads, [&](GpuBuilder &k) {
+        GpuRowKernel(*body, geometry, rows, accumulate).emit(k);
+      });
   if (failed(symbol))
     return failure();
+  if (LaunchShape shape = library.getLaunchShape(*symbol);
+      hasTable && shape.table.empty()) {
+    if (failed(addTable(op->getLoc(), name, *body, rows, library, shape)))
+      return failure();
+    library.setLaunchShape(*symbol, shape);
+  }
   KernelPlan plan;
   plan.calls.push_back(callRows(op, *body, geometry, *symbol, plan));
   for (unsigned i = 0, temporary = 0; i < op.getNumResults(); ++i) {

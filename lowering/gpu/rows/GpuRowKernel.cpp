@@ -53,20 +53,28 @@ void GpuRowKernel::whenAll(GpuBuilder &k, Value condition,
 //===----------------------------------------------------------------------===//
 
 void GpuRowKernel::emitChunks(GpuBuilder &k) {
-  k.each(rows * geometry.chunks, geometry.blockThreads, [&](Value number) {
-    Value row = k.widen(k.div(number, geometry.chunks));
-    Value chunk = k.rem(number, geometry.chunks);
-    RowValues::Values atColumns;
-    Place place = placeOf(k, row, chunk, &atColumns);
-    values.beginRow();
-    SmallVector<Store> columns, scalars;
-    collectStores(k, /*rank=*/1, place, columns);
-    collectStores(k, /*rank=*/0, {row, {}, 0, 0, nullptr}, scalars);
-    storeAll(k, columns);
-    if (!scalars.empty())
-      whenAll(k, geometry.chunks > 1 ? k.isWithin(chunk, 1) : Value(),
-              [&] { storeAll(k, scalars); });
-  });
+  auto emit = [&](Value number) { emitChunk(k, number); };
+  if (!rowCount)
+    return k.each(rows * geometry.chunks, geometry.blockThreads, emit);
+  Value number = k.add(k.mul(k.widen(k.block()), geometry.blockThreads),
+                       k.widen(k.thread()));
+  k.when(k.isLess(number, k.mul(rowCount, geometry.chunks)),
+         [&] { emit(number); });
+}
+
+void GpuRowKernel::emitChunk(GpuBuilder &k, Value number) {
+  Value row = k.widen(k.div(number, geometry.chunks));
+  Value chunk = k.rem(number, geometry.chunks);
+  RowValues::Values atColumns;
+  Place place = placeOf(k, row, chunk, &atColumns);
+  values.beginRow();
+  SmallVector<Store> columns, scalars;
+  collectStores(k, /*rank=*/1, place, columns);
+  collectStores(k, /*rank=*/0, {row, {}, 0, 0, nullptr}, scalars);
+  storeAll(k, columns);
+  if (!scalars.empty())
+    whenAll(k, geometry.chunks > 1 ? k.isWithin(chunk, 1) : Value(),
+            [&] { storeAll(k, scalars); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -82,13 +90,16 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
                  k.div(thread, geometry.threads));
   slot = k.widen(slot);
 
-  int64_t trips = llvm::divideCeil(rows, geometry.slots);
-  bool ragged = rows % (geometry.blocks * geometry.rowsPerBlock) != 0;
+  int64_t trips = rowCount ? 1 : llvm::divideCeil(rows, geometry.slots);
+  bool ragged = rowCount
+                    ? geometry.rowsPerBlock > 1
+                    : rows % (geometry.blocks * geometry.rowsPerBlock) != 0;
   auto rowAt = [&](Value number, Value turn) {
     Row row{number, {}, turn};
     if (ragged) {
-      row.inRange = k.isWithin(number, rows);
-      row.number = k.select(row.inRange, number, k.i64(rows - 1));
+      Value end = rowCount ? rowCount : k.i64(rows);
+      row.inRange = k.isLess(number, end);
+      row.number = k.select(row.inRange, number, k.add(end, -1));
     }
     return row;
   };

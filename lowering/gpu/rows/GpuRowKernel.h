@@ -22,6 +22,12 @@ public:
         values(body) {}
 
   void emit(GpuBuilder &k);
+  /// The same with that many rows (i64), known when it runs. It has no results
+  /// of kind `sum`.
+  void emit(GpuBuilder &k, mlir::Value count) {
+    rowCount = count;
+    emit(k);
+  }
 
 private:
   using Place = RowValues::Place;
@@ -40,6 +46,7 @@ private:
   };
 
   void emitChunks(GpuBuilder &k);
+  void emitChunk(GpuBuilder &k, mlir::Value number);
   void emitSlots(GpuBuilder &k);
   /// Emits a row; returns `sums` with the row added.
   llvm::SmallVector<mlir::Value> emitRow(GpuBuilder &k, const Row &row,
@@ -82,6 +89,7 @@ private:
   RowBody body;
   RowGeometry geometry;
   int64_t rows;
+  mlir::Value rowCount; // null: `rows`
   llvm::SmallVector<bool> accumulate;
   RowValues values;
   mlir::Value local; // number of the thread in its row, i32

@@ -41,18 +41,6 @@ int64_t bitsOf(Value value) {
   return RowBody::elementOf(value).getIntOrFloatBitWidth();
 }
 
-/// Bits of the narrowest element of a row.
-int64_t narrowestElement(const RowBody &body) {
-  int64_t bits = 32;
-  auto add = [&](Value value) {
-    if (RowBody::rankOf(value) == 1)
-      bits = std::min(bits, bitsOf(value));
-  };
-  llvm::for_each(body.getOperands(), add);
-  llvm::for_each(body.getResults(), add);
-  return bits;
-}
-
 /// Bytes of operands and sums that a thread keeps for each element of a row.
 int64_t countKept(const RowBody &body) {
   int64_t kept = 0;
@@ -76,6 +64,17 @@ bool mayOverwriteScalars(const RowBody &body) {
 }
 
 } // namespace
+
+int64_t narrowestElement(const RowBody &body) {
+  int64_t bits = 32;
+  auto add = [&](Value value) {
+    if (RowBody::rankOf(value) == 1)
+      bits = std::min(bits, bitsOf(value));
+  };
+  llvm::for_each(body.getOperands(), add);
+  llvm::for_each(body.getResults(), add);
+  return bits;
+}
 
 RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
   int64_t columns = body.getColumns();

@@ -8,6 +8,9 @@
 
 namespace rota::lowering {
 
+/// Bits of the narrowest element of a row's operands and results.
+int64_t narrowestElement(const RowBody &body);
+
 /// A choice that depends on the kernel and the number of rows alone, never on
 /// the GPU, and so do the bits of sums.
 struct RowGeometry {

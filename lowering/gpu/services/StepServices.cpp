@@ -44,10 +44,9 @@ struct BlockThreads {
   }
 };
 
-} // namespace
-
 /// A thread sums every 256th value; then threads sum by halves.
-ROTA_KERNEL rota_sum_f64(double *sum, const float *values, int64_t count) {
+void sumValues(ROTA_GLOBAL double *sum, const ROTA_GLOBAL float *values,
+               int64_t count) {
   int64_t thread = threadOfBlock();
   double own = 0.0;
 // A block that is alone has eight loads under way in each thread.
@@ -63,6 +62,21 @@ ROTA_KERNEL rota_sum_f64(double *sum, const float *values, int64_t count) {
   }
   if (thread == 0)
     *sum = numbers[0];
+}
+
+} // namespace
+
+ROTA_KERNEL rota_sum_f64(ROTA_GLOBAL double *sum,
+                         const ROTA_GLOBAL float *values, int64_t count) {
+  sumValues(sum, values, count);
+}
+
+ROTA_KERNEL rota_sum_rows(const cuda::SumRow *rows, int64_t rowCount) {
+  for (int64_t i = blockOfGrid(); i < rowCount; i += blocksOfGrid()) {
+    sumValues((ROTA_GLOBAL double *)rows[i].sum,
+              (const ROTA_GLOBAL float *)rows[i].values, rows[i].count);
+    __syncthreads(); // the numbers of this row have been read
+  }
 }
 
 ROTA_KERNEL rota_note(int32_t *place, int32_t value) {

@@ -16,12 +16,12 @@ namespace rota::services {
 constexpr int64_t kThreads = cuda::kServiceThreads; // of a block
 
 inline int64_t threadOfBlock() { return __nvvm_read_ptx_sreg_tid_x(); }
+inline int64_t blockOfGrid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+inline int64_t blocksOfGrid() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 inline int64_t threadOfGrid() {
-  return __nvvm_read_ptx_sreg_ctaid_x() * kThreads + threadOfBlock();
+  return blockOfGrid() * kThreads + threadOfBlock();
 }
-inline int64_t threadsOfGrid() {
-  return __nvvm_read_ptx_sreg_nctaid_x() * kThreads;
-}
+inline int64_t threadsOfGrid() { return blocksOfGrid() * kThreads; }
 
 } // namespace rota::services
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/Context.h"
 #include "runtime/device/cuda/CudaArena.h"
 #include "runtime/device/cuda/ServiceKernels.h"
 #include "runtime/program/RuntimeMemory.h"
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace rota::cuda {
 
@@ -159,6 +161,8 @@ void CudaDevice::round(RotaContext *context, const float *values,
 
 void CudaDevice::sum(RotaContext *context, const float *values, int64_t count,
                      double *sum) {
+  if (gathered)
+    return gathered->add({values, count, sum});
   void *arguments[] = {&sum, &values, &count};
   guard(context, [&] { computeService(kSumKernel, 1, arguments); });
 }
@@ -192,12 +196,12 @@ void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
 void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
                         void *const *args, int64_t, int64_t) {
   auto &form = *static_cast<const RotaGpuLaunch *>(kernel);
+  if (gathered && form.table)
+    return gathered->add(form, args);
   guard(context, [&] {
     Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
-    FunctionHandle &function = kernels[kernel];
-    if (!function)
-      function = ownGpu->function(form.name, form.sharedBytes);
+    FunctionHandle function = functionOf(form);
     std::vector<void *> addresses; // addresses of the arguments
     for (int64_t i = 0; i < form.arguments; ++i)
       addresses.push_back(const_cast<void **>(&args[i]));
@@ -208,6 +212,64 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
                       computeStream(), addresses.data(), nullptr),
                   form.name);
   });
+}
+
+FunctionHandle CudaDevice::functionOf(const RotaGpuLaunch &form) {
+  FunctionHandle &function = kernels[&form];
+  if (!function)
+    function = ownGpu->function(form.name, form.sharedBytes);
+  return function;
+}
+
+void CudaDevice::launchTogether(RotaContext *context, TableMemory &memory,
+                                int64_t count, FunctionRef<void(int64_t)> ask) {
+  if (context && context->profile)
+    return Device::launchTogether(context, memory, count, ask);
+  GatheredLaunches launches;
+  gathered = &launches;
+  try {
+    for (int64_t i = 0; i < count; ++i)
+      ask(i);
+  } catch (...) {
+    gathered = nullptr;
+    throw;
+  }
+  gathered = nullptr;
+
+  std::vector<char> content = launches.layOut();
+  auto bytes = static_cast<int64_t>(content.size());
+  if (bytes > memory.bytes)
+    throw RunError(fmt::format("expected tables of launches within {} bytes, "
+                               "got {}",
+                               memory.bytes, bytes));
+  if (content != memory.content) {
+    write(content.data(), memory.place, bytes);
+    memory.content = std::move(content);
+  }
+  auto *place = static_cast<char *>(memory.place);
+  for (const LaunchTable &table : launches.tables())
+    launchTable(table, place);
+  if (int64_t sums = launches.sumCount()) {
+    void *rows = place + launches.sumsAt();
+    void *arguments[] = {&rows, &sums};
+    computeService(kSumRowsKernel, sums * int64_t(kServiceThreads), arguments);
+  }
+}
+
+void CudaDevice::launchTable(const LaunchTable &table, char *memory) {
+  void *first = memory + table.firstAt, *rows = memory + table.rowsAt;
+  int64_t count = table.count(), trips = table.trips();
+  void *arguments[] = {&first, &rows, &count, &trips};
+  const RotaGpuLaunch &form = *table.kernel;
+  Gpu::CallLock held = ownGpu->oneAtATime();
+  ownGpu->use();
+  FunctionHandle function = functionOf(form);
+  ++launchCount;
+  ownGpu->check(ownGpu->api().launch(
+                    function, static_cast<unsigned>(table.blocks), 1, 1,
+                    form.block, 1, 1, static_cast<unsigned>(form.sharedBytes),
+                    computeStream(), arguments, nullptr),
+                form.name);
 }
 
 void CudaDevice::multiply(RotaContext *context, const RotaGemm &gemm,

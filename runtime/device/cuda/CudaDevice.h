@@ -8,6 +8,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/EventClock.h"
+#include "runtime/device/cuda/GatheredLaunches.h"
 #include "runtime/device/cuda/PinnedMemory.h"
 #include "runtime/device/cuda/Products.h"
 
@@ -46,6 +47,9 @@ public:
   void finishStep(const StepNumbers &numbers) override;
   void decideStep(const StepDecision &decision) override;
   void findCotangents(const CotangentNumbers &numbers) override;
+  /// With a profile, which measures each launch, all are apart.
+  void launchTogether(RotaContext *context, TableMemory &memory, int64_t count,
+                      FunctionRef<void(int64_t)> ask) override;
   void launch(RotaContext *context, RotaKernel kernel, void *const *args,
               int64_t rows, int64_t grain) override;
   void multiply(RotaContext *context, const RotaGemm &gemm, const void *a,
@@ -88,6 +92,9 @@ public:
                      StreamHandle stream);
 
 private:
+  /// The kernel of a launch.
+  FunctionHandle functionOf(const RotaGpuLaunch &form);
+  void launchTable(const LaunchTable &table, char *memory);
   /// launchService on the compute stream; in one block where `count` is 1.
   void computeService(const char *kernel, int64_t count, void **arguments);
 
@@ -104,6 +111,7 @@ private:
   EventClock clock;
   PinnedBuffer progress; // i32: the position that the GPU has come to
   int64_t launchCount = 0;
+  GatheredLaunches *gathered = nullptr; // inside of launchTogether
   std::unordered_map<RotaKernel, FunctionHandle> kernels;
   void *workspace = nullptr, *secondWorkspace = nullptr;
   int64_t workspaceBytes = 0;

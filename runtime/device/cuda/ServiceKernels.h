@@ -24,6 +24,16 @@ inline constexpr const char *kRoundKernel = "rota_round_bf16";
 /// in f64, in an order that follows from `count`. One block.
 inline constexpr const char *kSumKernel = "rota_sum_f64";
 
+/// Values that become one sum.
+struct SumRow {
+  const float *values;
+  int64_t count;
+  double *sum;
+};
+
+/// (const SumRow *rows, i64 rowCount): the sum of each row, as kSumKernel.
+inline constexpr const char *kSumRowsKernel = "rota_sum_rows";
+
 /// A term of a sum: its first element, and the elements from the begin of one
 /// of its rows to that of the next.
 struct Term {

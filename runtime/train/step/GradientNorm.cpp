@@ -2,6 +2,7 @@
 #include "runtime/train/step/GradientNorm.h"
 #include "runtime/Error.h"
 #include "runtime/program/TensorNames.h"
+#include "runtime/program/UpdatePlaces.h"
 #include "runtime/train/step/UpdateTask.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,11 @@
 namespace rota {
 
 GradientNorm::GradientNorm(Rank &rank, bool hasBarrier)
-    : rank(rank), hasBarrier(hasBarrier), norms(normTerms(rank.program())) {
+    : rank(rank), hasBarrier(hasBarrier),
+      squares(squarePlaces(rank.program(), rank.stage())),
+      tables{rank.runtimeAt(rank.places().squareTables),
+             rank.places().squareTableBytes},
+      norms(normTerms(rank.program())) {
   for (const NormTerm &term : norms)
     order.push_back(static_cast<int32_t>(term.number));
   rank.device().write(order.data(), rank.runtimeAt(rank.places().order),
@@ -27,19 +32,23 @@ double *GradientNorm::allSquares(int64_t version) const {
 Request GradientNorm::start(int64_t version) {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
-  int64_t sums = rank.stage().step.squares;
   auto *own = static_cast<double *>(
       rank.runtimeAt(places.squares + 8 * version * places.widest));
-  for (size_t u = 0; u < rank.stage().updates.size(); ++u) {
+  auto sum = [&](int64_t number) {
+    auto u = static_cast<size_t>(number);
     const Update &update = rank.stage().updates[u];
     const Parameter &parameter = program.parameters[update.parameter];
     if (parameter.isFrozen)
-      continue;
+      return;
+    int64_t sums = rank.stage().step.squares + squares[u];
     runUpdateTask(rank, parameter.squareTask, update, sums);
     ComputeToken token(rank.cores());
     rank.device().sum(rank.context(), static_cast<const float *>(rank.at(sums)),
                       parameter.rows, own + u);
-  }
+  };
+  rank.device().launchTogether(
+      rank.context(), tables, static_cast<int64_t>(rank.stage().updates.size()),
+      sum);
   // Bits travel as i32, so that nothing is rounded.
   Collective gather;
   gather.kind = Collective::Kind::AllGather;

@@ -35,6 +35,8 @@ private:
 
   Rank &rank;
   const bool hasBarrier;
+  const std::vector<int64_t> squares; // squarePlaces
+  TableMemory tables;
   std::vector<NormTerm> norms;
   std::vector<int32_t> order; // order of the norm: RuntimeMemory::order
   // All-gathers of squares that were not read, by step parity.

@@ -24,7 +24,10 @@ Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
                      const SkipOptions &skips, bool hasBarrier)
     : rank(rank), options(options), hasBarrier(hasBarrier),
       inTimeline(updatesInTimeline(rank.stage())), sums(rank, hasBarrier),
-      norm(rank, hasBarrier), scalars(rank, options), skipping(rank, skips) {
+      norm(rank, hasBarrier), scalars(rank, options),
+      tables{rank.runtimeAt(rank.places().updateTables),
+             rank.places().updateTableBytes},
+      skipping(rank, skips) {
   if (!hasBarrier && options.gradientClip > 0.0)
     snapshot = std::make_unique<Snapshot>(rank);
 }
@@ -81,23 +84,43 @@ void Optimizer::update() {
   findNorm();
   wait(rank, copies.sent); // of tensors that are about to change
   Publisher publisher(rank, /*isInStep=*/true);
-  const std::vector<Update> &updates = rank.stage().updates;
-  for (size_t i = 0; i < updates.size(); ++i) {
-    const Update &u = updates[i];
-    const Parameter &parameter = rank.program().parameters[u.parameter];
-    if (parameter.isFrozen)
-      continue;
-    runUpdateTask(rank, parameter.updateTask, u,
-                  updatedPlace(rank.program(), u, rank.coordinates()));
-    if (inTimeline[i].refreshes)
-      continue; // before its next use
-    ComputeToken token(rank.cores());
-    publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
-  }
+  updateParameters(publisher);
   if (hasBarrier)
     publisher.finish();
   else
     copies = publisher.startCopies();
+}
+
+/// Updates all parameters and starts what publishes them: on the host each
+/// after its update, on a GPU, which does the updates together, after all.
+void Optimizer::updateParameters(Publisher &publisher) {
+  const std::vector<Update> &updates = rank.stage().updates;
+  auto parameterOf = [&](int64_t number) -> const Parameter & {
+    return rank.program()
+        .parameters[updates[static_cast<size_t>(number)].parameter];
+  };
+  auto publish = [&](int64_t number) {
+    auto i = static_cast<size_t>(number);
+    if (parameterOf(number).isFrozen || inTimeline[i].refreshes)
+      return; // refreshed before its next use
+    ComputeToken token(rank.cores());
+    publisher.start(updates[i], /*isRounded=*/parameterOf(number).compute ==
+                                    ElementType::BF16);
+  };
+  bool isAhead = rank.device().isAsynchronous();
+  auto count = static_cast<int64_t>(updates.size());
+  rank.device().launchTogether(
+      rank.context(), tables, count, [&](int64_t number) {
+        const Update &u = updates[static_cast<size_t>(number)];
+        const Parameter &parameter = parameterOf(number);
+        if (!parameter.isFrozen)
+          runUpdateTask(rank, parameter.updateTask, u,
+                        updatedPlace(rank.program(), u, rank.coordinates()));
+        if (!isAhead)
+          publish(number);
+      });
+  for (int64_t number = 0; isAhead && number < count; ++number)
+    publish(number);
 }
 
 void Optimizer::finishNorm(std::span<double> result) {

@@ -82,6 +82,7 @@ public:
 
 private:
   void findNorm();
+  void updateParameters(Publisher &publisher);
 
   Rank &rank;
   const OptimizerOptions options;
@@ -90,6 +91,7 @@ private:
   GradientSums sums;
   GradientNorm norm;
   StepScalars scalars;
+  TableMemory tables; // of the updates
   // Open transfers of the last step: copies of other stages' parameters that
   // come here, and copies of this stage's that were sent.
   Publisher::OpenCopies copies;

@@ -121,9 +121,24 @@ protected:
     manager.addPass(createDecompose());
     manager.addPass(createFormKernels());
     if (module && succeeded(manager.run(*module)) &&
+        succeeded(planTables(*module)) &&
         succeeded(replaceByKernels(*module, *library))) {
       kernels = std::move(module);
     }
+  }
+
+  /// Launches of a step's end have tables.
+  LogicalResult planTables(ModuleOp module) {
+    library->setTables(true);
+    WalkResult planned = module.walk([&](mlir::rota::LaunchOp op) {
+      StringRef name = op->getParentOfType<func::FuncOp>().getSymName();
+      if (!name.starts_with("update_") && !name.starts_with("squares_"))
+        return WalkResult::advance();
+      SmallVector<bool> overwrite(op->getNumResults(), false);
+      return WalkResult(planKernels(op, overwrite, *library));
+    });
+    library->setTables(false);
+    return failure(planned.wasInterrupted());
   }
 
   /// The launch of a kernel of the model, or of one of the runtime.
@@ -162,7 +177,7 @@ TEST_P(Ptxas, NoKernelSpills) {
 
   std::vector<Assembled> assembled =
       readLog(assemble(*ptxas, *text, GetParam()));
-  constexpr int64_t kServices = 13;
+  constexpr int64_t kServices = 14;
   EXPECT_EQ(int64_t(assembled.size()),
             llvm::range_size(gpuModule.getOps<gpu::GPUFuncOp>()) + kServices);
   llvm::outs() << GetParam()

@@ -313,8 +313,8 @@ TEST_F(ServiceKernels, Ptx) {
     EXPECT_TRUE(text.contains("ld.global.v4.b32"));
     EXPECT_TRUE(text.contains("st.global.v4.b32"));
     EXPECT_TRUE(text.contains("cvt.rn.bf16x2.f32"));
-    EXPECT_EQ(text.count(".visible .entry rota_"), 13u);
-    EXPECT_EQ(text.count(".maxntid 256"), 13u);
+    EXPECT_EQ(text.count(".visible .entry rota_"), 14u);
+    EXPECT_EQ(text.count(".maxntid 256"), 14u);
   }
 }
 

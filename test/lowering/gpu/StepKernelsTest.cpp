@@ -27,6 +27,20 @@ protected:
     return reports;
   }
 
+  /// Sums rows of these lengths, one after the other in `values`.
+  std::vector<std::string> sumRows(const Elements<float> &values,
+                                   const std::vector<int64_t> &lengths,
+                                   unsigned blocks, Elements<double> &sums) {
+    Elements<cuda::SumRow> rows(int64_t(lengths.size()));
+    const float *next = values.data();
+    for (int64_t i = 0; i < rows.size(); next += lengths[i++])
+      rows[i] = {next, lengths[i], &sums[i]};
+    know("values", values);
+    know("rows", rows);
+    know("sums", sums);
+    return run(cuda::kSumRowsKernel, blocks, rows.data(), rows.size());
+  }
+
   struct Step {
     Elements<double> squares;
     Elements<int32_t> order;
@@ -223,6 +237,26 @@ TEST_F(OneBlock, FindsTheFirstSquareThatIsNotFinite) {
   checkStep(step);
 }
 
+TEST_F(OneBlock, SumsRowsAsOneSumEach) {
+  const std::vector<int64_t> lengths = {1, 300, 5, 256, 1000};
+  Elements<float> values = manyMagnitudes(1562);
+  for (unsigned blocks : {1u, 2u, 7u}) {
+    Elements<double> sums(int64_t(lengths.size()));
+    for (const std::string &report : sumRows(values, lengths, blocks, sums))
+      ADD_FAILURE() << report;
+    int64_t begin = 0;
+    for (size_t i = 0; i < lengths.size(); begin += lengths[i++]) {
+      Elements<float> row(lengths[i]);
+      std::copy_n(values.data() + begin, lengths[i], row.data());
+      double expected;
+      EXPECT_TRUE(sum(row, expected).empty());
+      EXPECT_EQ(std::bit_cast<uint64_t>(sums[int64_t(i)]),
+                std::bit_cast<uint64_t>(expected))
+          << "row " << i << " by " << blocks << " blocks";
+    }
+  }
+}
+
 TEST_F(OneBlock, FinishesAStepInWhichNothingCounts) {
   for (double clip : {0.0, 1.0})
     for (double square : {0.0, 3.0, kNaN}) {
@@ -319,7 +353,10 @@ TEST_F(OneBlock, NeedsEachBarrier) {
     ASSERT_TRUE(kernels) << gpu->takeDiagnostics();
     double total;
     Outcome outcome;
-    EXPECT_FALSE(sum(values, total).empty() && finish(step, outcome).empty() &&
+    Elements<double> sums(2);
+    EXPECT_FALSE(sum(values, total).empty() &&
+                 sumRows(values, {100, 200}, 1, sums).empty() &&
+                 finish(step, outcome).empty() &&
                  findCotangents(step, factors, cotangents).empty() &&
                  decide(decision).empty())
         << "barrier " << i << " is not needed";

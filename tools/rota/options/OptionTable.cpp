@@ -282,7 +282,8 @@ Rows executionRows(RunOptions &o) {
        compile, Choice(o.emit)},
       {"explain", output, "",
        "Print each transfer between ranks: tensor, reason, and exposed time; "
-       "in a plan, what each axis of the mesh divides too",
+       "in a plan, what each axis of the mesh divides too, and the launches on "
+       "a GPU",
        compile | plan, &o.explain},
       {"report", output, "PATH",
        "Write the plan as an HTML page too: timeline, memory over time, "
