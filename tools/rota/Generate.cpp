@@ -205,6 +205,7 @@ static int generate(RunOptions options) {
   std::string error;
   if (!model->find(options, error))
     return reportBadInput(error);
+  findStopTokens(options, prompt ? &*prompt : nullptr);
   int64_t ofRun = options.compiler.build.sequenceLength;
   if (!options.compiler.model.ends_with(".mlir"))
     chooseShapes(options,

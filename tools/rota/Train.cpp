@@ -21,6 +21,9 @@ static void preparePrompt(RunOptions &options) {
                                   prompt.tokens().end());
     if (findLaunch().process == 0)
       options.samples.decoder = startDecoder(prompt);
+    findStopTokens(options, &prompt);
+  } else if (options.samples.isOn()) {
+    findStopTokens(options, nullptr);
   }
   if (OptionMistake mistake = checkPrompt(options.samples);
       !mistake.option.empty())

@@ -14,6 +14,8 @@ namespace rota {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+static constexpr const char *kEndTokenKey = "eos_token_id";
+
 namespace {
 
 /// Nothing where there is no such file.
@@ -82,18 +84,14 @@ std::string templateText(const Json &config) {
 std::optional<int32_t> readEndNumber(const std::string &path,
                                      const std::string &owner,
                                      int64_t vocabulary) {
-  Json config = readObject(path);
-  const Json *value = find(config, "eos_token_id");
-  if (value && value->is_array())
-    value = value->empty() ? nullptr : &value->front();
-  if (!value)
+  std::vector<int64_t> numbers = readEndTokens(path);
+  if (numbers.empty())
     return std::nullopt;
-  int64_t number = value->is_number_integer() ? value->get<int64_t>() : -1;
-  if (number < 0 || number >= vocabulary)
+  if (numbers.front() >= vocabulary)
     throw InputError(fmt::format(
-        "'{}': 'eos_token_id': expected a token of '{}', from 0 to {}, got {}",
-        path, owner, vocabulary - 1, value->dump()));
-  return static_cast<int32_t>(number);
+        "'{}': '{}': expected a token of '{}', from 0 to {}, got {}", path,
+        kEndTokenKey, owner, vocabulary - 1, numbers.front()));
+  return static_cast<int32_t>(numbers.front());
 }
 
 TokenizerSettings readSettings(const Tokenizer &tokenizer) {
@@ -159,6 +157,25 @@ void chooseChatTemplate(const std::string &name,
     return;
   }
   records.chat = {family, settings.beginText, settings.endText};
+}
+
+std::vector<int64_t> readEndTokens(const std::string &path) {
+  const Json config = readObject(path);
+  const Json *value = find(config, kEndTokenKey);
+  if (const Json *part = find(config, "text_config"); part && !value)
+    value = find(*part, kEndTokenKey);
+  if (!value)
+    return {};
+  std::vector<int64_t> tokens;
+  for (const Json &token : value->is_array() ? *value : Json::array({*value})) {
+    if (!token.is_number_integer() || token < 0)
+      throw InputError(
+          fmt::format("'{}': '{}': expected a token or a list of tokens, got "
+                      "{}",
+                      path, kEndTokenKey, value->dump()));
+    tokens.push_back(token.get<int64_t>());
+  }
+  return tokens;
 }
 
 int64_t readVocabulary(const std::string &path) {

@@ -30,12 +30,17 @@ void chooseChatTemplate(const std::string &name,
                         const TokenizerSettings &settings,
                         RecordOptions &records);
 
-/// The end token that a generation_config.json or a config.json says: a number,
-/// or the first of a list. None where it says none or is not there. Throws
-/// InputError for one that is not among the `vocabulary` tokens of `owner`.
+/// The end token that a generation_config.json or a config.json says, the first
+/// of several. None where it says none or is not there. Throws InputError for
+/// one that is not among the `vocabulary` tokens of `owner`.
 std::optional<int32_t> readEndNumber(const std::string &path,
                                      const std::string &owner,
                                      int64_t vocabulary);
+
+/// The `eos_token_id` of a generation_config.json or a config.json, there also
+/// under `text_config`: a number or a list of them. Empty: the file says none,
+/// or is not there. Throws InputError for other values.
+std::vector<int64_t> readEndTokens(const std::string &path);
 
 /// The vocabulary that a model's config.json says; 0: it says none, or the file
 /// is not there.

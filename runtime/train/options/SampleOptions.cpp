@@ -14,10 +14,15 @@ OptionRows sampleRows(SampleOptions &o) {
           {"sample-interval", group, "N",
            "Steps between samples; 0: after the last step only", train,
            &o.interval, 0, kMaxCount},
-          {"sample-tokens", group, "K", "Tokens of a sample", train, &o.tokens,
-           1, kMaxCount},
-          {"tokens", group, "K", "Tokens to continue the prompt with", generate,
+          {"sample-tokens", group, "K", "Tokens of a sample, at most", train,
            &o.tokens, 1, kMaxCount},
+          {"tokens", group, "K", "Tokens to continue the prompt with, at most",
+           generate, &o.tokens, 1, kMaxCount},
+          {kStopTokens, group, "N,...",
+           "Tokens that end a continuation, which has the one that comes "
+           "(of rota: eos_token_id of generation_config.json or config.json, "
+           "or the tokenizer's end token)",
+           train | generate, NumberList(o.stops), 0, kMaxCount},
           {"temperature", group, "X",
            "Logits are divided by it before a token is drawn; 0: the most "
            "likely token is taken",

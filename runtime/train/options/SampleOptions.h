@@ -8,10 +8,13 @@
 
 namespace rota {
 
+inline constexpr const char *kStopTokens = "stop-tokens";
+
 struct SampleOptions {
   std::vector<int64_t> prompt; // tokens; empty: none
   int64_t interval = 0;        // steps; 0: after the last one
-  int64_t tokens = 100;        // of the continuation
+  int64_t tokens = 100;        // of the continuation, at most
+  std::vector<int64_t> stops;  // tokens that end it before; empty: none
   double temperature = 0.0;    // 0: the most likely token
   double topP = 1.0;
   // Descriptors to read from and to write to: see SampleText. Empty: none.

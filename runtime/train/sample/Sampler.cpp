@@ -18,6 +18,15 @@ static int64_t windowOf(const Program &program) {
   return program.input.shape[1];
 }
 
+static void requireKnown(const char *option, const std::vector<int64_t> &tokens,
+                         int64_t vocabulary) {
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i] >= vocabulary)
+      throw InputError(fmt::format("'{}': token {}: expected a number below "
+                                   "the vocabulary's {}, got {}",
+                                   option, i, vocabulary, tokens[i]));
+}
+
 void requirePrompt(const Program &program, const SampleOptions &options) {
   if (program.vocabulary == 0)
     throw InputError("'prompt-tokens': this model's inputs are not tokens");
@@ -30,12 +39,8 @@ void requirePrompt(const Program &program, const SampleOptions &options) {
         fmt::format("'prompt-tokens': expected at most {} tokens, which is the "
                     "sequence length, got {}",
                     window, count));
-  for (size_t i = 0; i < options.prompt.size(); ++i)
-    if (options.prompt[i] >= program.vocabulary)
-      throw InputError(fmt::format(
-          "'prompt-tokens': token {}: expected a number below the vocabulary's "
-          "{}, got {}",
-          i, program.vocabulary, options.prompt[i]));
+  requireKnown("prompt-tokens", options.prompt, program.vocabulary);
+  requireKnown(kStopTokens, options.stops, program.vocabulary);
 }
 
 namespace {
@@ -112,6 +117,8 @@ std::vector<int32_t> Sampler::run(int64_t step,
     text.push_back(*token);
     if (tell)
       tell(*token);
+    if (std::ranges::find(options.stops, *token) != options.stops.end())
+      break;
   }
   text.erase(text.begin(), text.begin() + static_cast<ptrdiff_t>(prompt));
   return text;

@@ -12,7 +12,7 @@
 namespace rota {
 
 /// Throws InputError unless the program `samples` and the prompt fits its
-/// window, which is a sequence, and its vocabulary.
+/// window, which is a sequence, and its vocabulary, as tokens that stop must.
 void requirePrompt(const Program &program, const SampleOptions &options);
 
 /// A run of the timeline for each token: sequence 0 of microbatch 0 has the
@@ -33,9 +33,10 @@ public:
   }
 
   /// The tokens after the prompt, the same on all ranks: `tell` gets each as
-  /// it comes. Draws are those of (seed, "sample", `step`). Less than all
-  /// where a signal has ended the run. Every rank calls, while its device has
-  /// no step to do. Throws RunError where a logit is not finite.
+  /// it comes. Draws are those of (seed, "sample", `step`). A token that stops
+  /// is the last one. Less than all where a signal has ended the run. Every
+  /// rank calls, while its device has no step to do. Throws RunError where a
+  /// logit is not finite.
   std::vector<int32_t> run(int64_t step,
                            const std::function<void(int32_t)> &tell = {});
 

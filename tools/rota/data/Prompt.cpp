@@ -4,6 +4,7 @@
 #include "tools/rota/data/Prompt.h"
 
 #include "runtime/options/Lists.h"
+#include "runtime/tokenizer/files/TokenizerSettings.h"
 #include "runtime/tokenizer/text/Utf8.h"
 
 #include <cerrno>
@@ -11,12 +12,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace rota {
+
+namespace fs = std::filesystem;
 
 /// The tokenizer of a prompt.
 static std::unique_ptr<Tokenizer> openFor(const RunOptions &options,
@@ -46,6 +50,40 @@ Prompt::Prompt(const RunOptions &options, const std::string &name,
   if (encoded.empty())
     throw InputError(fmt::format(
         "'{}': expected a text with a token or more, got '{}'", name, given));
+}
+
+std::optional<int32_t> Prompt::endToken() const {
+  return readSettings(*tokenizer).endToken;
+}
+
+/// The folder of a file, or the folder itself.
+static std::string folderOf(const std::string &path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown)
+             ? path
+             : fs::path(path).parent_path().string();
+}
+
+void findStopTokens(RunOptions &options, const Prompt *prompt) {
+  if (options.ignoreEos || options.given.contains(kStopTokens))
+    return;
+  std::vector<std::string> folders;
+  for (const std::string &path : {options.compiler.model, options.tokenizer})
+    if (!path.empty() && path != kByteTokens && !path.ends_with(".mlir"))
+      folders.push_back(folderOf(path));
+  std::vector<int64_t> &stops = options.samples.stops;
+  for (const char *name : {"generation_config.json", "config.json"})
+    for (const std::string &folder : folders)
+      if (stops.empty())
+        stops = readEndTokens((fs::path(folder) / name).string());
+  if (std::optional<int32_t> token = prompt ? prompt->endToken() : std::nullopt;
+      token && stops.empty())
+    stops = {*token};
+  // A model may be smaller than its tokenizer.
+  std::string config =
+      (fs::path(folderOf(options.compiler.model)) / "config.json").string();
+  if (int64_t vocabulary = readVocabulary(config))
+    std::erase_if(stops, [&](int64_t token) { return token >= vocabulary; });
 }
 
 Prompt::Continuation::Continuation(const Prompt &prompt)

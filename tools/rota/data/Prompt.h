@@ -21,6 +21,8 @@ public:
   /// unless the options leave them out.
   const std::vector<int32_t> &tokens() const { return encoded; }
   const std::string &text() const { return given; }
+  /// The end token of the tokenizer, if it has one.
+  std::optional<int32_t> endToken() const;
 
   /// The text of tokens that follow, as they come. A token that the tokenizer
   /// does not have has no text: vocabularies of models may be larger.
@@ -41,6 +43,11 @@ private:
   std::vector<int32_t> encoded;
   bool hidesSpecial;
 };
+
+/// Sets the tokens that end continuations where the options leave them open: as
+/// the folder of the model says, or else the tokenizer's, or else the tokenizer
+/// of the prompt, which may be null. Throws InputError.
+void findStopTokens(RunOptions &options, const Prompt *prompt);
 
 /// Starts a process that answers SampleText (runtime/train/sample), until the
 /// trainer has ended; returns its two descriptors, which only becomeProgram

@@ -358,7 +358,11 @@ Rows promptRows(RunOptions &o) {
            &o.prompt},
           {"sample-prompt", "Samples", "TEXT",
            "Text that the model continues after every 'sample-interval' steps",
-           train, &o.samplePrompt}};
+           train, &o.samplePrompt},
+          {"ignore-eos", "Samples", "",
+           "End no continuation at the end tokens of the model's folder, but "
+           "at 'stop-tokens' that are given",
+           train | generate, &o.ignoreEos}};
 }
 
 Rows tokenizerRows(RunOptions &o) {

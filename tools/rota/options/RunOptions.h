@@ -81,6 +81,7 @@ struct RunOptions : Options {
   // The text of `samples`.
   std::string prompt;       // of `generate`
   std::string samplePrompt; // of `train`
+  bool ignoreEos = false;   // end tokens of the model's folder
 
   // `tokenize` and `detokenize`; of prompts too, but the first and the third.
   std::vector<std::string> texts; // files and folders

@@ -13,7 +13,8 @@ import sys
 def generate(folder, prompt, count, *options):
     output = subprocess.run(
         ["rota", "generate", folder, "--prompt-tokens",
-         ",".join(map(str, prompt)), "--tokens", str(count), *options],
+         ",".join(map(str, prompt)), "--tokens", str(count), "--ignore-eos",
+         *options],
         check=True, stdout=subprocess.PIPE, text=True).stdout
     return [int(token) for token in output.strip().split(",")]
 

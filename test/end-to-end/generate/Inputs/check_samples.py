@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 SAMPLES = ["--sample-interval", "2", "--sample-tokens", "24", "--temperature",
-           "1.5", "--top-p", "0.9"]
+           "1.5", "--top-p", "0.9", "--ignore-eos"]
 MESHES = ["", "--mesh stage=2 --repeats 2 --schedule circular --microbatches 4",
           "--mesh stage=2 --microbatches 4 --schedule zbv",
           "--mesh data=2,tensor=2 --microbatches 2",
