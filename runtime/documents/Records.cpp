@@ -41,16 +41,51 @@ ChatRole roleOf(Json &message) {
       "'role': expected system, user or assistant, got '{}'", role));
 }
 
+/// The text of a message: a text, or the texts of a list of parts, one after
+/// the other.
+std::string takeContent(Json &message) {
+  constexpr const char *field = "content";
+  auto found = message.find(field);
+  if (found == message.end() || !found->is_array())
+    return takeText(message, field);
+  std::string text;
+  size_t number = 0;
+  for (Json &part : *found)
+    try {
+      ++number;
+      if (!part.is_object())
+        throw InputError(
+            fmt::format("expected an object, got {}", kindOf(part)));
+      if (std::string type = takeText(part, "type"); type != kTextField)
+        throw InputError(
+            fmt::format("'type': expected {}, got '{}'", kTextField, type));
+      text += takeText(part, kTextField);
+    } catch (const InputError &error) {
+      throw InputError(fmt::format("'{}': part {} of {}: {}", field, number,
+                                   found->size(), error.what()));
+    }
+  return text;
+}
+
+/// Throws InputError where one of these fields is there and says something.
+void requireNone(const Json &object, std::initializer_list<const char *> fields,
+                 const char *what) {
+  for (const char *field : fields)
+    if (auto found = object.find(field);
+        found != object.end() && !found->empty())
+      throw InputError(fmt::format("expected {} without '{}', which chat "
+                                   "templates here do not write",
+                                   what, field));
+}
+
 ChatMessage readMessage(Json &message) {
   if (!message.is_object())
     throw InputError(
         fmt::format("expected an object, got {}", kindOf(message)));
   ChatRole role = roleOf(message);
-  if (auto calls = message.find("tool_calls");
-      calls != message.end() && !calls->empty())
-    throw InputError("expected a message without 'tool_calls', which chat "
-                     "templates here do not write");
-  ChatMessage read{role, takeText(message, "content"), {}, {}};
+  requireNone(message, {"tool_calls", "function_call", "tool_call_id"},
+              "a message");
+  ChatMessage read{role, takeContent(message), {}, {}};
   auto has = [&](const char *field) {
     auto found = message.find(field);
     return found != message.end() && !found->is_null();
@@ -62,13 +97,15 @@ ChatMessage readMessage(Json &message) {
   return read;
 }
 
-Document readConversation(Json &messages, const RecordOptions &options) {
+Document readConversation(Json &record, const RecordOptions &options) {
+  Json &messages = record["messages"];
   if (!options.chat)
     throw InputError(options.chatMissing);
   if (!messages.is_array() || messages.empty())
     throw InputError(fmt::format(
         "'messages': expected an array of at least one message, got {}",
         messages.is_array() ? "none" : kindOf(messages)));
+  requireNone(record, {"tools", "functions"}, "a conversation");
   std::vector<ChatMessage> read;
   for (Json &message : messages)
     try {
@@ -110,8 +147,8 @@ Document readRecord(std::string_view line, const RecordOptions &options) {
     throw InputError(fmt::format("expected an object, got {}", kindOf(record)));
   if (!options.field.empty())
     return {takeText(record, options.field)};
-  if (auto messages = record.find("messages"); messages != record.end())
-    return readConversation(*messages, options);
+  if (record.contains("messages"))
+    return readConversation(record, options);
   if (record.contains("prompt") && record.contains("completion"))
     return readPair(record);
   if (!record.contains(kTextField))

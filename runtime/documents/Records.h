@@ -4,7 +4,8 @@
 //     {"text": "..."}                                a text, of any field
 //     {"prompt": "...", "completion": "..."}         the completion counts
 //     {"messages": [{"role": "user", "content": "..."}, ...]}
-// and other fields of it are ignored.
+// whose content may be parts, {"type": "text", "text": "..."}. Tools and their
+// calls are refused; other fields are ignored.
 #ifndef ROTA_RUNTIME_DOCUMENTS_RECORDS_H
 #define ROTA_RUNTIME_DOCUMENTS_RECORDS_H
 

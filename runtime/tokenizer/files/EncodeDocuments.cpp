@@ -31,7 +31,7 @@ void DocumentEncoder::add(TextPart &part, DocumentPiece &piece) {
   if (piece.place == TextPlace::Start && !document.isRendered)
     addAll(frame.before, !document.counted);
   if (document.counted) {
-    addCounted(part, document);
+    addCounted(part, document, piece.place);
   } else {
     std::string &text = document.text;
     if (validBytes(text) != text.size())
@@ -45,15 +45,15 @@ void DocumentEncoder::add(TextPart &part, DocumentPiece &piece) {
   document.text = std::string();
 }
 
-/// For each place of a text, the number of its tokens before it. A token that
-/// the place is inside of is not one of them.
+/// For each place of a text that begins at `start`, the number of its tokens
+/// before it. A token that the place is inside of is not one of them.
 std::vector<size_t>
-DocumentEncoder::tokensBefore(const std::string &text,
+DocumentEncoder::tokensBefore(const std::string &text, TextPlace start,
                               const std::vector<size_t> &places,
                               const std::vector<int32_t> &whole) {
   std::vector<size_t> counts;
   std::vector<int32_t> parts;
-  TextPlace place = TextPlace::Start;
+  TextPlace place = start;
   size_t begin = 0;
   auto encodeTo = [&](size_t end) {
     if (begin == end)
@@ -71,8 +71,7 @@ DocumentEncoder::tokensBefore(const std::string &text,
     return counts;
   for (size_t n = 0; n < places.size(); ++n) {
     std::vector<int32_t> first;
-    encoder->encode(std::string_view(text).substr(0, places[n]),
-                    TextPlace::Start, first);
+    encoder->encode(std::string_view(text).substr(0, places[n]), start, first);
     auto differ = std::ranges::mismatch(first, whole).in1;
     counts[n] = static_cast<size_t>(differ - first.begin());
     if (n > 0)
@@ -81,13 +80,15 @@ DocumentEncoder::tokensBefore(const std::string &text,
   return counts;
 }
 
-void DocumentEncoder::addCounted(TextPart &part, const Document &document) {
+void DocumentEncoder::addCounted(TextPart &part, const Document &document,
+                                 TextPlace place) {
   std::vector<int32_t> whole;
-  encoder->encode(document.text, TextPlace::Start, whole);
+  encoder->encode(document.text, place, whole);
   std::vector<size_t> places;
   for (ByteRange range : *document.counted)
     places.insert(places.end(), {range.begin, range.end});
-  std::vector<size_t> counts = tokensBefore(document.text, places, whole);
+  std::vector<size_t> counts =
+      tokensBefore(document.text, place, places, whole);
   counts.push_back(whole.size());
   size_t begin = 0;
   for (size_t n = 0; n < counts.size(); ++n) {

@@ -24,8 +24,8 @@ public:
 
 private:
   void add(TextPart &part, DocumentPiece &piece);
-  void addCounted(TextPart &part, const Document &document);
-  std::vector<size_t> tokensBefore(const std::string &text,
+  void addCounted(TextPart &part, const Document &document, TextPlace place);
+  std::vector<size_t> tokensBefore(const std::string &text, TextPlace start,
                                    const std::vector<size_t> &places,
                                    const std::vector<int32_t> &whole);
 

@@ -2,16 +2,17 @@
 #include "runtime/tokenizer/files/TextParts.h"
 #include "runtime/Error.h"
 
+#include <algorithm>
 #include <fmt/format.h>
-#include <utility>
 
 namespace rota {
 
 static constexpr size_t kPart = 256 << 10;    // bytes of a part, about
 static constexpr size_t kMostPart = 16 << 20; // without a place to cut
 static constexpr size_t kRead = 512 << 10;    // bytes of a read
-/// Bytes of a document whose tokens do not all count: it is encoded as a whole.
-static constexpr size_t kMostCounted = 2 << 20;
+/// Bytes of a part of a document whose tokens do not all count, about: finding
+/// the tokens that do may take the square of it.
+static constexpr size_t kCountedPart = 32 << 10;
 
 PartReader::PartReader(const Tokenizer &tokenizer,
                        const std::vector<std::string> &files,
@@ -64,7 +65,7 @@ TextPart PartReader::next() {
 
 void PartReader::addText(TextPart &part) {
   TextPlace begin = progress.offset == 0 ? TextPlace::Start : TextPlace::Inside;
-  size_t end = findEnd([&](size_t bytes) { return fill(bytes); });
+  size_t end = findEnd(kPart, [&](size_t bytes) { return fill(bytes); });
   // Only the last part takes all that is read.
   bool isLast = end == buffer.size();
   part.pieces.push_back({{buffer.substr(0, end)}, begin, isLast});
@@ -72,20 +73,30 @@ void PartReader::addText(TextPart &part) {
   progress.offset += static_cast<int64_t>(end);
 }
 
+/// Bytes [begin, end) of a document.
+static Document partOf(const Document &document, size_t begin, size_t end) {
+  Document part{document.text.substr(begin, end - begin), std::nullopt,
+                document.isRendered};
+  if (!document.counted)
+    return part;
+  part.counted.emplace();
+  for (ByteRange range : *document.counted) {
+    ByteRange inside{std::max(range.begin, begin), std::min(range.end, end)};
+    if (inside.begin < inside.end)
+      part.counted->push_back({inside.begin - begin, inside.end - begin});
+  }
+  return part;
+}
+
 void PartReader::addLines(TextPart &part) {
   for (size_t bytes = 0; bytes < kPart && (rest || readDocument());) {
-    if (rest->counted) {
-      bytes += rest->text.size() + 1;
-      part.pieces.push_back({std::move(*rest)});
-      rest.reset();
-      continue;
-    }
     std::string_view text = std::string_view(rest->text).substr(taken);
-    size_t end = findEnd([&](size_t n) { return text.substr(0, n); });
+    size_t end = findEnd(rest->counted ? kCountedPart : kPart,
+                         [&](size_t n) { return text.substr(0, n); });
     bytes += end + 1;
     TextPlace place = taken == 0 ? TextPlace::Start : TextPlace::Inside;
     bool isLast = end == text.size();
-    part.pieces.push_back({{std::string(text.substr(0, end))}, place, isLast});
+    part.pieces.push_back({partOf(*rest, taken, taken + end), place, isLast});
     taken += end;
     if (isLast)
       rest.reset();
@@ -99,12 +110,6 @@ bool PartReader::readDocument() {
   for (std::string line; lines->next(line);)
     try {
       rest = readRecord(line, options.records);
-      if (rest->counted && rest->text.size() > kMostCounted) {
-        size_t bytes = std::exchange(rest, std::nullopt)->text.size();
-        throw InputError(fmt::format("expected at most {} bytes of text in a "
-                                     "conversation or pair, got {}",
-                                     kMostCounted, bytes));
-      }
       return true;
     } catch (const InputError &error) {
       if (!options.skipBadLines)
@@ -117,12 +122,13 @@ bool PartReader::readDocument() {
 }
 
 size_t
-PartReader::findEnd(const std::function<std::string_view(size_t n)> &see) {
-  for (size_t reach = kPart; reach <= kMostPart; reach *= 2) {
-    std::string_view seen = see(kPart + reach);
-    if (size_t place = cutter.find(seen, kPart))
+PartReader::findEnd(size_t least,
+                    const std::function<std::string_view(size_t n)> &see) {
+  for (size_t reach = least; reach <= kMostPart; reach *= 2) {
+    std::string_view seen = see(least + reach);
+    if (size_t place = cutter.find(seen, least))
       return place;
-    if (seen.size() < kPart + reach)
+    if (seen.size() < least + reach)
       return seen.size();
   }
   throw InputError(fmt::format(

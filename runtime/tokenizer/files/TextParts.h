@@ -59,9 +59,10 @@ private:
   void addLines(TextPart &part);
   /// Makes `rest` the next document of the lines; false: there is none.
   bool readDocument();
-  /// Bytes up to the end of a part of a text, of which `see` gives the next n
-  /// bytes, or fewer at its end.
-  size_t findEnd(const std::function<std::string_view(size_t n)> &see);
+  /// Bytes up to the end of a part of a text, `least` or more: `see` gives the
+  /// next n bytes of the text, or fewer at its end.
+  size_t findEnd(size_t least,
+                 const std::function<std::string_view(size_t n)> &see);
   std::string_view fill(size_t bytes);
 
   const std::vector<std::string> &files;

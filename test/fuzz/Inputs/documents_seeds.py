@@ -37,4 +37,9 @@ seed("gzip", GZIP, gzip.compress(texts, mtime=0) + gzip.compress(pairs, mtime=0)
 seed("zstd", ZSTD, frame(texts) + frame(pairs))
 for family in range(FAMILIES):
     seed(f"chats{family}", family << 3, chats)
+seed("parts", 0, lines({"messages": [{"role": "user", "content": [
+    {"type": "text", "text": "a"}, {"type": "image_url"}]}], "tools": []}))
+seed("tools", 0, lines({"messages": turns, "tools": [{"type": "function"}]},
+                       {"messages": [{"role": "assistant", "content": None,
+                                      "tool_calls": [{"id": "a"}]}]}))
 seed("template", 0, chats, b"{{'<|im_start|>' + message.role + '<|im_end|>'}}")

@@ -39,6 +39,14 @@ TEST(Records, ReadsTextsPairsAndConversations) {
             "<|im_start|>user\nu<|im_end|>\n<|im_start|>assistant\na<|im_end|>"
             "\n");
   EXPECT_TRUE(chat.isRendered);
+  Document parts = readRecord(
+      R"({"tools": [], "messages": [{"role": "user", "content": [
+            {"type": "text", "text": "a\n"}, {"text": "b", "type": "text"}]},
+          {"role": "assistant", "content": [], "tool_calls": null}]})",
+      withChat());
+  EXPECT_EQ(parts.text,
+            "<|im_start|>user\na\nb<|im_end|>\n<|im_start|>assistant\n"
+            "<|im_end|>\n");
 }
 
 TEST(Records, SaysWhatIsWrong) {
@@ -74,12 +82,28 @@ TEST(Records, SaysWhatIsWrong) {
             "message 1 of 1: 'role': expected system, user or assistant, got "
             "'tool'");
   EXPECT_EQ(chat(R"([{"role": "user", "content": [1]}])"),
+            "message 1 of 1: 'content': part 1 of 1: expected an object, got a "
+            "value of type number");
+  EXPECT_EQ(chat(R"([{"role": "user", "content": 1}])"),
             "message 1 of 1: 'content': expected text, got a value of type "
-            "array");
+            "number");
+  EXPECT_EQ(chat(R"([{"role": "user", "content": [
+              {"type": "text", "text": "a"}, {"type": "image_url"}]}])"),
+            "message 1 of 1: 'content': part 2 of 2: 'type': expected text, "
+            "got 'image_url'");
   EXPECT_EQ(chat(R"([{"role": "assistant", "content": "",
                       "tool_calls": [{}]}])"),
             "message 1 of 1: expected a message without 'tool_calls', which "
             "chat templates here do not write");
+  EXPECT_EQ(chat(R"([{"role": "assistant", "content": null,
+                      "function_call": {"name": "f"}}])"),
+            "message 1 of 1: expected a message without 'function_call', which "
+            "chat templates here do not write");
+  EXPECT_EQ(wrong(R"({"messages": [{"role": "user", "content": "a"}],
+                      "tools": [{"type": "function"}]})",
+                  withChat()),
+            "expected a conversation without 'tools', which chat templates "
+            "here do not write");
 }
 
 } // namespace

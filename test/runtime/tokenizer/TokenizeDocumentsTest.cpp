@@ -121,6 +121,41 @@ TEST(TokenizeDocuments, CompletionsAndAnswersCountAlone) {
   }
 }
 
+// A conversation is cut where its tokens do not change: they are those of the
+// whole text, and the answers count.
+TEST(TokenizeDocuments, LongConversationsHaveTheTokensOfTheirText) {
+  TemporaryFolder folder;
+  auto messages = nlohmann::json::array();
+  std::string text, answers;
+  for (size_t n = 0; text.size() < 5 << 20; ++n) {
+    bool isAnswer = n % 2 == 1;
+    std::string role = isAnswer ? "assistant" : "user";
+    std::string content = words(1000 + n % 7 * 20000) + std::to_string(n);
+    messages.push_back({{"role", role}, {"content", content}});
+    text += "<|im_start|>" + role + "\n" + content + "<|im_end|>\n";
+    answers += isAnswer ? content + "<|im_end|>" : "";
+  }
+  std::string path = folder.write(
+      "a.jsonl", nlohmann::json{{"messages", messages}}.dump() + "\n");
+  for (const char *name : {"bytes", "qwen", "llama2"}) {
+    std::unique_ptr<Tokenizer> tokenizer =
+        openTokenizer(name == std::string(kByteTokens) ? name : kInputs + name);
+    TokenizeRequest request{.tokenizer = *tokenizer,
+                            .files = {path},
+                            .output = folder.path("t"),
+                            .threads = 2,
+                            .useTemplate = false};
+    request.read.records.chat = ChatForm{findChatTemplate("chatml"), "", ""};
+    tokenizeFiles(request);
+    Tokens whole;
+    tokenizer->makeEncoder()->encode(text, TextPlace::Start, whole);
+    EXPECT_TRUE(inputs(folder.path("t")) == whole) << name;
+    std::string counted = countedText(*tokenizer, folder.path("t"));
+    EXPECT_EQ(counted.size(), answers.size()) << name;
+    EXPECT_TRUE(counted == answers) << name;
+  }
+}
+
 TEST(TokenizeDocuments, NamesABadLineOrSkipsIt) {
   TemporaryFolder folder;
   std::unique_ptr<Tokenizer> tokenizer = openTokenizer(kInputs + "gpt2");
