@@ -3,7 +3,11 @@
 
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
+#include "runtime/program/AdapterNames.h"
+#include "runtime/text/Text.h"
 #include "tools/planner/LooseJson.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 namespace rota {
 
@@ -91,6 +95,20 @@ static bool isBf16(const mlir::rota::BuildOptions &build,
          json::text(keys, "torch_dtype") == "bfloat16";
 }
 
+/// The flags by which some parameters do not train.
+static std::vector<std::string> frozenOf(const CompilerOptions &compiler) {
+  std::vector<std::string> flags;
+  if (!compiler.freeze.patterns.empty())
+    flags.push_back("freeze " + compiler.freeze.patterns);
+  const mlir::rota::AdapterOptions &adapters = compiler.build.adapters;
+  if (adapters.rank > 0)
+    flags.push_back(std::string(kLoraRank) + " " +
+                    std::to_string(adapters.rank) + ", " + kLoraAlpha + " " +
+                    numberText(adapters.alpha) + ", " + kLoraTargets + " " +
+                    llvm::join(adapters.targets, ","));
+  return flags;
+}
+
 EngineRun engineRunOf(const PlanRequest &request, const PlanAnswer &answer,
                       std::optional<int64_t> steps) {
   const CompilerOptions &compiler = request.compiler;
@@ -122,6 +140,7 @@ EngineRun engineRunOf(const PlanRequest &request, const PlanAnswer &answer,
   run.routerZLoss = compiler.build.routers.zLoss;
   run.zLoss = compiler.build.zLoss;
   run.lossBlocks = compiler.build.lossBlocks;
+  run.frozen = frozenOf(compiler);
   setOptimizer(run, request);
   run.steps = steps;
   return run;

@@ -78,6 +78,9 @@ struct EngineRun {
   double expertCapacity = 0, expertBuffer = 0, routerZLoss = 0, zLoss = 0;
   int64_t lossBlocks = 1;
 
+  // What does not train, as flags with their values; empty: all does.
+  std::vector<std::string> frozen;
+
   // The optimizer and its numbers by the names of their flags.
   std::string optimizer = "adamw", rateSchedule = "cosine";
   std::map<std::string, double> numbers;

@@ -21,8 +21,8 @@ const char *versionOf(Engine engine) {
   return "";
 }
 
-std::optional<EngineExport> exportRun(Engine engine, const EngineRun &run,
-                                      std::string &error) {
+static std::optional<EngineExport>
+exportTrained(Engine engine, const EngineRun &run, std::string &error) {
   switch (engine) {
   case Engine::Megatron:
     return megatron::exportFlags(run, error);
@@ -34,6 +34,16 @@ std::optional<EngineExport> exportRun(Engine engine, const EngineRun &run,
     return exportTorch(run, error);
   }
   return std::nullopt;
+}
+
+std::optional<EngineExport> exportRun(Engine engine, const EngineRun &run,
+                                      std::string &error) {
+  std::optional<EngineExport> made = exportTrained(engine, run, error);
+  if (made)
+    for (const std::string &flag : run.frozen)
+      made->missing.push_back(
+          {flag, "no setting there says which parameters train: all do"});
+  return made;
 }
 
 std::optional<EngineImport> importRun(const ImportRequest &request,
