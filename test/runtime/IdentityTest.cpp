@@ -171,6 +171,22 @@ TEST(Identity, HasFilesByNameAndSize) {
                           "validation 0.05");
 }
 
+TEST(Identity, HasTheTokenizersThatFilesName) {
+  TemporaryFolder folder;
+  Program program = makeLine(1, 2);
+  Options options = optionsOf(program);
+  EXPECT_FALSE(runIdentity(program, options).contains("tokenizer"));
+  std::string header = "\x93NUMPY" + std::string("\1\0\xF6\0", 4) +
+                       "{'descr': '<u2', 'fortran_order': False, 'shape': "
+                       "(1,), } # tokenizer 0123456789abcdef, vocabulary 420";
+  header.resize(256, ' ');
+  options.data = {folder.write("a.npy", header + "ab"),
+                  folder.write("b.npy", header + "cd"),
+                  folder.write("c", "ef")};
+  EXPECT_EQ(runIdentity(program, options).at("tokenizer"),
+            "0123456789abcdef of 420 tokens");
+}
+
 TEST(Identity, IsThatOfAManifestAlsoWithNamesThatAreNoUtf8) {
   TemporaryFolder folder;
   Program program = makeLine(1, 2);

@@ -18,47 +18,22 @@
 
 namespace rota {
 
-static constexpr size_t kHeaderBytes = 256;
+static constexpr auto kHeaderBytes = static_cast<size_t>(kOriginHeaderBytes);
 static constexpr size_t kPrefixBytes = 10; // magic number, version, length
 static constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
-static constexpr std::string_view kComment = "# tokenizer ";
-static constexpr std::string_view kVocabulary = ", vocabulary ";
 static constexpr size_t kBuffer = 1 << 20;
 
 static std::string headerOf(const TokenOrigin &origin, int unit,
                             int64_t tokens) {
   std::string text = fmt::format(
-      "{{'descr': '<u{}', 'fortran_order': False, 'shape': ({},), }} {}{}{}{}",
-      unit, tokens, kComment, hexadecimal(origin.hash), kVocabulary,
-      origin.vocabulary);
+      "{{'descr': '<u{}', 'fortran_order': False, 'shape': ({},), }} {}", unit,
+      tokens, originComment(origin));
   text.resize(kHeaderBytes - kPrefixBytes - 1, ' ');
   text += '\n';
   std::string header(kMagic);
   header += static_cast<char>(text.size() & 0xFF);
   header += static_cast<char>(text.size() >> 8);
   return header + text;
-}
-
-std::optional<TokenOrigin> readTokenOrigin(const std::string &path) {
-  DataFile file(path, /*keepOpen=*/false);
-  if (file.bytes() < static_cast<int64_t>(kHeaderBytes))
-    return std::nullopt;
-  std::string header(kHeaderBytes, '\0');
-  file.read(0, static_cast<int64_t>(header.size()), header.data());
-  std::string_view rest = header;
-  size_t comment = rest.find(kComment);
-  if (!rest.starts_with(kMagic) || comment == rest.npos)
-    return std::nullopt;
-  rest.remove_prefix(comment + kComment.size());
-  TokenOrigin origin;
-  const char *end = header.data() + header.size();
-  auto hash = std::from_chars(rest.data(), end, origin.hash, 16);
-  rest.remove_prefix(static_cast<size_t>(hash.ptr - rest.data()));
-  if (hash.ec != std::errc() || !rest.starts_with(kVocabulary))
-    return std::nullopt;
-  auto size =
-      std::from_chars(rest.data() + kVocabulary.size(), end, origin.vocabulary);
-  return size.ec == std::errc() ? std::optional(origin) : std::nullopt;
 }
 
 /// Opens or makes a file that nobody else has open: waits for others, which may

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The file of tokens that `rota tokenize` writes: an array of numpy of one
-// dimension, of uint16 or uint32. A comment in its header, which numpy skips,
-// names the tokenizer:
-//     {'descr': '<u2', 'fortran_order': False, 'shape': (12,), }
-//     # tokenizer 0123456789abcdef, vocabulary 50257
+// dimension, of uint16 or uint32, that names the tokenizer (TokenOrigin.h).
 // Where tokens do not count as targets, the mask is beside it (TokenFile.h).
 #ifndef ROTA_RUNTIME_TOKENIZER_TOKENOUTPUT_H
 #define ROTA_RUNTIME_TOKENIZER_TOKENOUTPUT_H
+
+#include "runtime/data/TokenOrigin.h"
 
 #include <cstdint>
 #include <optional>
@@ -16,18 +15,6 @@
 #include <string_view>
 
 namespace rota {
-
-/// What the header says of the tokenizer.
-struct TokenOrigin {
-  uint64_t hash;
-  int64_t vocabulary;
-
-  bool operator==(const TokenOrigin &) const = default;
-};
-
-/// The comment of a file; nothing where there is none. Throws InputError when
-/// the file cannot be read.
-std::optional<TokenOrigin> readTokenOrigin(const std::string &path);
 
 /// How far the tokens of an unfinished file go.
 struct TokenProgress {

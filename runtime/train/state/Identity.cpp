@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/RankFile.h"
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/TokenFile.h"
+#include "runtime/data/TokenOrigin.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/text/Text.h"
@@ -14,6 +15,8 @@
 #include <fmt/ranges.h>
 
 namespace rota {
+
+static constexpr const char *kTokenizer = "tokenizer";
 
 /// The tensors of the parameters in files, with names and shapes, and the
 /// configuration that the model was built from.
@@ -113,10 +116,24 @@ static bool dependsOnSteps(const OptimizerOptions &options) {
          options.minLearningRate != options.learningRate;
 }
 
+/// The tokenizers of files that name theirs; empty: none does.
+static std::string tokenizerIdentity(const Options &options) {
+  std::set<std::string> origins;
+  if (!options.data.empty())
+    for (const SourcePaths &source : findSources(options.data))
+      for (const std::string &file : source.files)
+        if (std::optional<TokenOrigin> origin = readTokenOrigin(file))
+          origins.insert(fmt::format("{} of {}", hexadecimal(origin->hash),
+                                     counted(origin->vocabulary, "token")));
+  return fmt::format("{}", fmt::join(origins, ", "));
+}
+
 /// The facts that are known without a program.
 static Identity optionIdentity(const Options &options) {
   Identity identity = {{"data", dataIdentity(options)},
                        {"seed", std::to_string(options.seed)}};
+  if (std::string origins = tokenizerIdentity(options); !origins.empty())
+    identity[kTokenizer] = origins;
   if (dependsOnSteps(options.optimizer))
     identity["steps"] = std::to_string(options.steps);
   // 'skip-nonfinite' changes no number of a run that goes on without it.
@@ -160,9 +177,17 @@ void compareIdentity(const Checkpoint &checkpoint,
     return found == values.end() ? std::string("none")
                                  : "'" + found->second + "'";
   };
-  for (const std::string &key : keys) {
-    std::string before = text(checkpoint.manifest().identity, key),
-                now = text(identity, key);
+  const Identity &saved = checkpoint.manifest().identity;
+  // Another tokenizer is the reason for other data. Older checkpoints do not
+  // say theirs.
+  std::vector<std::string> ordered;
+  if (keys.contains(kTokenizer) && saved.contains(kTokenizer))
+    ordered.push_back(kTokenizer);
+  for (const std::string &key : keys)
+    if (key != kTokenizer)
+      ordered.push_back(key);
+  for (const std::string &key : ordered) {
+    std::string before = text(saved, key), now = text(identity, key);
     if (before != now && std::ranges::find(accepted, key) == accepted.end())
       throw InputError(fmt::format(
           "checkpoint '{}' is of a run with another '{}': expected {}, got {}; "
