@@ -33,12 +33,16 @@ config.substitutions.append(("%python", sys.executable))
 # Runs of several processes need mpirun, and mpi.h when the runtime was built.
 if config.mpi and shutil.which("mpirun"):
     config.available_features.add("mpirun")
-# PyTorch, in lit's own Python or the one that the variable names.
+# PyTorch, in lit's own Python or the one that the variable names, and perhaps
+# transformers and PEFT.
 torch_python = os.environ.get("ROTA_TORCH_PYTHON", sys.executable)
-if subprocess.run([torch_python, "-c", "import sys, importlib.util as util;"
-                   "sys.exit(not util.find_spec('torch'))"]).returncode == 0:
-    config.available_features.add("torch")
-    config.substitutions.append(("%torch-python", torch_python))
+config.substitutions.append(("%torch-python", torch_python))
+for feature, packages in (("torch", ["torch"]),
+                          ("transformers", ["torch", "transformers", "peft"])):
+    if subprocess.run([torch_python, "-c", "import sys, importlib.util as util;"
+                       f"sys.exit(not all(map(util.find_spec, {packages})))"
+                       ]).returncode == 0:
+        config.available_features.add(feature)
 # NVIDIA's assembler, where the compiler finds it.
 if shutil.which("ptxas", path=os.pathsep.join(
         [os.environ["PATH"], "/usr/local/cuda/bin"])):
