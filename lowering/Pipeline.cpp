@@ -94,21 +94,23 @@ LogicalResult ProgramLowering::plan() {
   return success();
 }
 
-/// The operations of one rank's forward of each part of the model.
-static pipe::PartCosts forwardCosts(mlir::rota::StackOp stack,
-                                    const FunctionCosts &costs,
-                                    int64_t lossCalls) {
+/// The operations of one rank for each part of the model, by its forward.
+static pipe::PartCosts partCosts(mlir::rota::StackOp stack,
+                                 const FunctionCosts &costs,
+                                 int64_t lossCalls) {
   using mlir::rota::ModelPart;
-  auto flopsOf = [&](StringRef scope, ModelPart part) {
+  auto costOf = [&](StringRef scope, ModelPart part, double calls) {
     auto name =
         mlir::rota::signatureOf(part, mlir::rota::FunctionKind::Forward).name;
     auto cost = costs.find((scope + name).str());
-    return cost == costs.end() ? 0.0 : cost->second.flops;
+    return cost == costs.end()
+               ? pipe::PartWork()
+               : mlir::pipe::costOf(cost->second.training, calls);
   };
   return mlir::pipe::partCosts(
-      stack, flopsOf("", ModelPart::Embed),
-      double(lossCalls) * flopsOf("", ModelPart::Loss), [&](StringRef kind) {
-        return flopsOf((kind + ".").str(), ModelPart::Layer);
+      stack, costOf("", ModelPart::Embed, 1),
+      costOf("", ModelPart::Loss, double(lossCalls)), [&](StringRef kind) {
+        return costOf((kind + ".").str(), ModelPart::Layer, 1);
       });
 }
 
@@ -128,7 +130,7 @@ LogicalResult ProgramLowering::verify() {
   auto pipeline = op->getParentOfType<mlir::pipe::ProgramOp>();
   mlir::pipe::Bubbles bubbles = mlir::pipe::bubblesOf(
       pipeline, timeline,
-      forwardCosts(pipeline.getStackOp(), costs, program.lossCalls));
+      partCosts(pipeline.getStackOp(), costs, program.lossCalls));
   program.bubble = bubbles.withBarrier;
   program.steadyBubble = bubbles.steady;
   mlir::rota::Machine assumed = mlir::rota::machineOf(module);

@@ -168,6 +168,10 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
   module.walk([&](mlir::func::FuncOp function) {
     FunctionCost &cost = costs[taskOf(function)];
     cost.flops = mlir::rota::Model::flopsOf(function);
+    cost.training = mlir::rota::trainingWork(function, [](auto *op) {
+      auto of = llvm::dyn_cast<mlir::rota::CostOpInterface>(op);
+      return of ? of.getCost().flops : 0.0;
+    });
     cost.work = workOf(function, cost.flops);
     cost.kept = keptBytes(function);
   });

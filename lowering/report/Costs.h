@@ -5,6 +5,7 @@
 #define ROTA_LOWERING_REPORT_COSTS_H
 
 #include "ir/rota/cost/Overlap.h"
+#include "ir/rota/model/TrainingWork.h"
 #include "runtime/program/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -49,7 +50,8 @@ struct DividedAmount {
 /// The cost of a function for one rank, each time it runs.
 struct FunctionCost {
   double flops = 0;
-  double seconds = 0; // of its ops, without transfers
+  mlir::rota::TrainingWork training; // operations, of a forward
+  double seconds = 0;                // of its ops, without transfers
   std::vector<CollectiveUse> collectives;
   DividedAmount work; // operations, by `rota.work`
   DividedAmount kept; // bytes that a forward function leaves for its backward

@@ -25,15 +25,16 @@ struct FreezeParameters
   void runOnOperation() override;
 
 private:
-  /// Whether each parameter of a layer is frozen, in order.
+  /// Whether each parameter of a layer is frozen, in order, and then whether
+  /// its input is.
   using Choice = std::vector<bool>;
 
   LogicalResult readPatterns();
   bool isPicked(ParamOp param, std::optional<int64_t> layer = std::nullopt);
-  Choice choiceOf(LayerOp kind, int64_t layer);
+  SmallVector<Choice> choicesOf(const Model &model);
   void freeze(ParamOp param);
   void freezeLayers(const Model &model);
-  LayerOp variantOf(LayerOp kind, int64_t layer);
+  LayerOp variantOf(LayerOp kind, const Choice &choice, int64_t layer);
 
   SmallVector<StringRef> read; // the patterns
   SmallVector<bool> isUsed;    // by pattern: whether a name has it
@@ -66,12 +67,27 @@ bool FreezeParameters::isPicked(ParamOp param, std::optional<int64_t> layer) {
   return isAny;
 }
 
-FreezeParameters::Choice FreezeParameters::choiceOf(LayerOp kind,
-                                                    int64_t layer) {
-  Choice choice;
-  for (ParamOp param : Model::params(kind))
-    choice.push_back(param.getFrozen() || isPicked(param, layer));
-  return choice;
+/// The choices of all layers. What enters a layer is frozen where all is that
+/// comes before it.
+SmallVector<FreezeParameters::Choice>
+FreezeParameters::choicesOf(const Model &model) {
+  SmallVector<Choice> choices;
+  bool isFrozen = llvm::all_of(Model::usedParams(model.embed),
+                               [](ParamOp param) { return param.getFrozen(); });
+  StackOp stack = model.stack;
+  for (int64_t layer = 0, end = stack.getLayers(); layer < end; ++layer) {
+    Choice &choice = choices.emplace_back();
+    LayerOp kind = model.kindOf(layer);
+    for (ParamOp param : Model::params(kind))
+      choice.push_back(param.getFrozen() || isPicked(param, layer));
+    bool isLayerFrozen = llvm::all_of(choice, [](bool each) { return each; });
+    for (ParamOp param :
+         Model::usedParams(Model::function(kind, FunctionKind::Forward)))
+      isLayerFrozen &= param->getParentOp() == kind || param.getFrozen();
+    choice.push_back(isFrozen);
+    isFrozen &= isLayerFrozen;
+  }
+  return choices;
 }
 
 void FreezeParameters::freeze(ParamOp param) {
@@ -81,8 +97,8 @@ void FreezeParameters::freeze(ParamOp param) {
 
 /// The kind like `kind` with what is frozen in that layer: the kind itself for
 /// the first choice that is asked for, a copy for each other.
-LayerOp FreezeParameters::variantOf(LayerOp kind, int64_t layer) {
-  Choice choice = choiceOf(kind, layer);
+LayerOp FreezeParameters::variantOf(LayerOp kind, const Choice &choice,
+                                    int64_t layer) {
   auto found = variants.find({kind, choice});
   if (found != variants.end())
     return found->second;
@@ -107,14 +123,17 @@ void FreezeParameters::freezeLayers(const Model &model) {
   for (int64_t i = 0, end = stack.getLayers(); i < end; ++i)
     kinds.push_back(model.kindOf(i));
   SmallVector<Attribute> symbols;
+  SmallVector<Choice> choices = choicesOf(model);
   for (auto [layer, kind] : llvm::enumerate(kinds))
-    symbols.push_back(
-        FlatSymbolRefAttr::get(variantOf(kind, layer).getSymNameAttr()));
-  for (auto &[key, variant] : variants)
+    symbols.push_back(FlatSymbolRefAttr::get(
+        variantOf(kind, choices[layer], layer).getSymNameAttr()));
+  for (auto &[key, variant] : variants) {
+    variant.setFrozenInput(key.second.back());
     for (auto [param, isFrozen] :
-         llvm::zip_equal(Model::params(variant), key.second))
+         llvm::zip_first(Model::params(variant), key.second))
       if (isFrozen)
         freeze(param);
+  }
   setKinds(stack, symbols);
 }
 

@@ -33,7 +33,8 @@ private:
 
   Joint &joint;
   OpBuilder builder;
-  /// Values that depend on the input or on a parameter that is not frozen.
+  /// Values that depend on a parameter that is not frozen or on an input
+  /// activation that is not.
   DenseSet<Value> active;
   DenseMap<Value, Value> cotangents;
   /// Per parameter the sum over its reads, and the location of the last.
@@ -43,7 +44,7 @@ private:
 
 void ReverseWalk::findActiveValues() {
   for (Value argument : joint.body().getArguments())
-    if (argument != joint.seed && isFloat(argument))
+    if (argument != joint.seed && isFloat(argument) && !joint.hasFrozenInput)
       active.insert(argument);
   for (Operation &op : joint.body().without_terminator()) {
     if (!joint.forwardOps.contains(&op))
@@ -182,6 +183,8 @@ FailureOr<Joint> Joint::build(func::FuncOp forward) {
     joint.originals[copy] = original;
   for (Operation &op : joint.body())
     joint.forwardOps.insert(&op);
+  auto layer = dyn_cast<LayerOp>(forward->getParentOp());
+  joint.hasFrozenInput = layer && layer.getFrozenInput();
   for (ParamOp param : Model::usedParams(forward))
     if (param.getFrozen())
       joint.frozen.insert(param.getSymNameAttr());

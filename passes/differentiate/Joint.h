@@ -25,6 +25,7 @@ struct Joint {
   SmallVector<std::pair<Value, Value>> terms;
   SmallVector<AccumulateOp> accumulates;
   DenseSet<StringAttr> frozen; // names of parameters without a gradient
+  bool hasFrozenInput = false; // of a layer: see `rota.layer`
   /// From a value of the copy to that of the forward function.
   DenseMap<Value, Value> originals;
 

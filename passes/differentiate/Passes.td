@@ -18,9 +18,11 @@ def FreezeParameters : Pass<"freeze-parameters", "::mlir::ModuleOp"> {
     1 and not 10. Where patterns pick a parameter of some layers of a kind alone,
     the kind becomes two or more, `@kind` and `@kind_layerN`, where N is the first
     layer of the new kind; the stack's pattern names them. Kinds differ in their
-    name and in what is frozen; parameters keep their names.
+    name and in what is frozen; parameters keep their names. A layer before which
+    all is frozen is of a kind with `frozen_input`.
 
-    Later phases make no gradient, no states and no update for what is frozen.
+    Later phases make no gradient, no states and no update for what is frozen, and
+    no cotangent of an activation that nothing that trains has influence on.
 
     Patterns are separated by commas. A pattern that is in no name is an error
     with the nearest names; so is a model without a parameter that is left to
@@ -44,8 +46,8 @@ def FreezeParameters : Pass<"freeze-parameters", "::mlir::ModuleOp"> {
     After:
     ```mlir
     rota.param @table : tensor<16x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0> frozen
-    rota.stack @layers layers = 4 pattern [@a, @a_layer1, @a_layer1, @a_layer1] {
-      rota.layer @a {
+    rota.stack @layers layers = 4 pattern [@a, @a_layer1, @a_layer2, @a_layer2] {
+      rota.layer @a frozen_input {
         rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0> frozen
         func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
           %g = rota.read @gain : tensor<8xf32>
@@ -53,7 +55,15 @@ def FreezeParameters : Pass<"freeze-parameters", "::mlir::ModuleOp"> {
           return %y : tensor<8xf32>
         }
       }
-      rota.layer @a_layer1 {
+      rota.layer @a_layer1 frozen_input {
+        rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0>
+        func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+          %g = rota.read @gain : tensor<8xf32>
+          %y = arith.mulf %x, %g : tensor<8xf32>
+          return %y : tensor<8xf32>
+        }
+      }
+      rota.layer @a_layer2 {
         rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0>
         func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
           %g = rota.read @gain : tensor<8xf32>

@@ -153,7 +153,8 @@ def BalanceStages : PipelinePass<"balance-stages"> {
     With `split=balanced`, divides the layers anew over the chunks of a program, so
     that the simulated makespan of its timeline is least. A forward takes the operations of its layers
     by `CostOpInterface`, each of its own kind, with those of `@embed` and `@loss`
-    where the chunk has them, a backward twice that, and messages nothing. A descent
+    where the chunk has them, a backward twice that but for what is frozen
+    (`ir/rota/model/TrainingWork.h`), and messages nothing. A descent
     finds the split: no move of one or two layers makes the step shorter (or the
     search has ended at a fixed amount of work). It is never worse than the split
     before. The embedding or the loss is alone where that is shortest. A remark says the layers of each chunk and the makespans.

@@ -88,10 +88,16 @@ std::vector<int64_t> layersOf(ProgramOp program,
   return layers;
 }
 
+::rota::pipe::PartWork costOf(const ::mlir::rota::TrainingWork &work,
+                              double scale) {
+  return {scale * work.forward, scale * work.input, scale * work.weight};
+}
+
 ::rota::pipe::PartCosts
-partCosts(::mlir::rota::StackOp stack, double embed, double loss,
-          function_ref<double(StringRef kind)> layerCost) {
-  SmallVector<double> pattern; // costs of its kinds
+partCosts(::mlir::rota::StackOp stack, const ::rota::pipe::PartWork &embed,
+          const ::rota::pipe::PartWork &loss,
+          function_ref<::rota::pipe::PartWork(StringRef kind)> layerCost) {
+  SmallVector<::rota::pipe::PartWork> pattern; // costs of its kinds
   for (auto kind : stack.getPattern().getAsRange<FlatSymbolRefAttr>())
     pattern.push_back(layerCost(kind.getValue()));
   ::rota::pipe::PartCosts costs;
@@ -120,14 +126,17 @@ public:
                   machine.productEfficiency) {}
 
   double of(double seconds) const { return seconds * perSecond; }
-  /// The work of a function of `scope`; 0 where there is none.
-  double of(Operation *scope, ::mlir::rota::ModelPart part) const {
+  /// The cost of a function of `scope`, times `calls`; 0 where there is none.
+  ::rota::pipe::PartWork of(Operation *scope, ::mlir::rota::ModelPart part,
+                            double calls = 1) const {
     auto function = ::mlir::rota::functionIn(
         scope, part, ::mlir::rota::FunctionKind::Forward);
-    double seconds = 0;
-    if (function)
-      function.walk([&](Operation *op) { seconds += machine.secondsOfOp(op); });
-    return of(seconds);
+    if (!function)
+      return {};
+    return costOf(
+        ::mlir::rota::trainingWork(
+            function, [&](Operation *op) { return machine.secondsOfOp(op); }),
+        calls * perSecond);
   }
   const ::mlir::rota::Machine &getMachine() const { return machine; }
 
@@ -162,7 +171,7 @@ static double lossCalls(ModuleOp module, ::mlir::rota::StackOp stack) {
   ::mlir::rota::StackOp stack = program.getStackOp();
   WorkUnit unit(program);
   return partCosts(stack, unit.of(module, ModelPart::Embed),
-                   lossCalls(module, stack) * unit.of(module, ModelPart::Loss),
+                   unit.of(module, ModelPart::Loss, lossCalls(module, stack)),
                    [&](StringRef kind) {
                      return unit.of(SymbolTable::lookupSymbolIn(stack, kind),
                                     ModelPart::Layer);

@@ -5,6 +5,7 @@
 #define ROTA_PASSES_PIPELINE_PROGRAM_H
 
 #include "ir/pipe/Pipe.h"
+#include "ir/rota/model/TrainingWork.h"
 #include "passes/pipeline/timeline/LayerSplit.h"
 
 namespace mlir::pipe {
@@ -35,8 +36,13 @@ std::vector<int64_t> layersOf(ProgramOp program,
 /// The costs of the stack's layers, of which one of a kind takes
 /// `layerCost(kind)`, beside those of the model's ends.
 ::rota::pipe::PartCosts
-partCosts(::mlir::rota::StackOp stack, double embed, double loss,
-          function_ref<double(StringRef kind)> layerCost);
+partCosts(::mlir::rota::StackOp stack, const ::rota::pipe::PartWork &embed,
+          const ::rota::pipe::PartWork &loss,
+          function_ref<::rota::pipe::PartWork(StringRef kind)> layerCost);
+
+/// The cost of work that `scale` calls are of.
+::rota::pipe::PartWork costOf(const ::mlir::rota::TrainingWork &work,
+                              double scale = 1);
 
 /// The costs of a model as built, in operations that the largest products of
 /// the machine (ir/rota/cost/Machine.h) would be in the time of its ops.

@@ -2,6 +2,7 @@
 //
 // A model as passes see it.
 #include "ir/rota/model/Model.h"
+#include "ir/rota/model/TrainingWork.h"
 #include "runtime/text/Text.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -337,20 +338,14 @@ double Model::flopsOf(func::FuncOp function) {
   return flops;
 }
 
-/// Operations of a function's forward and backward, the latter counted as two
-/// products for each of forward's, or as one where the other would make the
-/// gradient of a frozen parameter.
+/// Operations of a function's forward and backward.
 static double trainingFlopsOf(func::FuncOp function) {
-  double flops = 0;
-  function.walk([&](CostOpInterface op) {
-    bool readsFrozen = llvm::any_of(op->getOperands(), [](Value operand) {
-      auto read = viewedValue(operand).getDefiningOp<ReadOp>();
-      return read &&
-             lookupParam(read, read.getParamAttr().getAttr()).getFrozen();
-    });
-    flops += (readsFrozen ? 2.0 : 3.0) * op.getCost().flops;
-  });
-  return flops;
+  return trainingWork(function,
+                      [](Operation *op) {
+                        auto cost = dyn_cast<CostOpInterface>(op);
+                        return cost ? cost.getCost().flops : 0.0;
+                      })
+      .all();
 }
 
 /// The operations of the forward functions and of their backwards, by the

@@ -76,8 +76,8 @@ public:
   int64_t parameterCount() const;
   /// Operations of a function, by CostOpInterface.
   static double flopsOf(func::FuncOp function);
-  /// Operations per token of forward and backward, the latter counted as two
-  /// products for each of forward's. For a model as built: later its functions
+  /// Operations per token of forward and backward, the latter counted by
+  /// trainingWork. For a model as built: later its functions
   /// have lost composite ops or are those of one rank.
   double flopsPerToken() const;
   /// The same if attention computed all pairs of positions, seen or not, as

@@ -94,6 +94,9 @@ def Rota_LayerOp : Rota_Op<"layer", [Symbol, SymbolTable, NoTerminator,
     an activation of the same type; `differentiate` gives `@forward` residuals
     and adds `@backward`, or `@backward_input` and `@backward_weight`.
 
+    `frozen_input`: nothing that trains has influence on the activation that
+    enters, so its cotangent is not computed: backward functions return zeros.
+
     Life-span: made by model builders or by hand; its functions become tasks.
 
     Constraints:
@@ -113,9 +116,10 @@ def Rota_LayerOp : Rota_Op<"layer", [Symbol, SymbolTable, NoTerminator,
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$frozen_input);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name $body attr-dict";
+  let assemblyFormat =
+      "$sym_name (`frozen_input` $frozen_input^)? $body attr-dict";
   let hasRegionVerifier = 1;
 }
 

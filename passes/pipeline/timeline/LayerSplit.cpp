@@ -36,14 +36,14 @@ std::vector<int64_t> splitEvenly(int64_t layers,
   return counts;
 }
 
-/// The cost of the forward of each chunk.
-static std::vector<double> chunkCosts(const PartCosts &costs,
-                                      const std::vector<int64_t> &counts) {
-  std::vector<double> sums;
+static std::vector<PartWork> chunkCosts(const PartCosts &costs,
+                                        const std::vector<int64_t> &counts) {
+  std::vector<PartWork> sums;
   auto layer = costs.layers.begin();
   for (int64_t count : counts) {
-    sums.push_back(std::accumulate(layer, layer + count, 0.0));
-    layer += count;
+    PartWork &sum = sums.emplace_back();
+    for (int64_t i = 0; i < count; ++i)
+      sum += *layer++;
   }
   sums.front() += costs.embed;
   sums.back() += costs.loss;
@@ -52,8 +52,9 @@ static std::vector<double> chunkCosts(const PartCosts &costs,
 
 CostTable tableOf(const PartCosts &costs, const std::vector<int64_t> &counts) {
   CostTable table;
-  for (double forward : chunkCosts(costs, counts))
-    table.chunks.push_back({forward, 2 * forward, forward, forward});
+  for (const PartWork &cost : chunkCosts(costs, counts))
+    table.chunks.push_back(
+        {cost.forward, cost.input + cost.weight, cost.input, cost.weight});
   return table;
 }
 
@@ -110,12 +111,13 @@ public:
     std::vector<int64_t> filled = counts;
     std::ranges::copy(least, filled.begin());
     auto count = static_cast<double>(costs.layers.size());
-    double mean =
-        std::accumulate(costs.layers.begin(), costs.layers.end(), 0.0) / count;
+    double mean = 0;
+    for (const PartWork &layer : costs.layers)
+      mean += layer.all() / count;
     std::vector<double> work(timeline.shape.stages);
-    work[timeline.shape.rankOf(0)] += costs.embed;
+    work[timeline.shape.rankOf(0)] += costs.embed.all();
     if (!timeline.shape.hasUnpipelined)
-      work[timeline.shape.rankOf(pipelined - 1)] += costs.loss;
+      work[timeline.shape.rankOf(pipelined - 1)] += costs.loss.all();
     std::vector<int> next(work.size()); // row of the rank that is next
     int64_t left = std::accumulate(counts.begin(), counts.begin() + pipelined,
                                    int64_t(0)) -
@@ -170,9 +172,9 @@ private:
 
   std::vector<double> rankCosts(const std::vector<int64_t> &counts) const {
     std::vector<double> work(timeline.shape.stages);
-    std::vector<double> chunks = chunkCosts(costs, counts);
+    std::vector<PartWork> chunks = chunkCosts(costs, counts);
     for (int chunk = 0; chunk < pipelined; ++chunk)
-      work[timeline.shape.rankOf(chunk)] += chunks[chunk];
+      work[timeline.shape.rankOf(chunk)] += chunks[chunk].all();
     return work;
   }
 

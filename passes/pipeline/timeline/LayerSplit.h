@@ -21,10 +21,30 @@ template <> struct Names<pipe::LayerSplit> {
 
 namespace rota::pipe {
 
-/// Costs of the forwards of a model's parts, in any unit of time.
+/// Costs of a part of a model, in any unit of time: of its forward, of the
+/// cotangents of activations and of the gradients of parameters.
+struct PartWork {
+  double forward = 0, input = 0, weight = 0;
+
+  PartWork() = default;
+  PartWork(double forward, double input, double weight)
+      : forward(forward), input(input), weight(weight) {}
+  /// A part that trains as a whole.
+  PartWork(double forward) : PartWork(forward, forward, forward) {}
+
+  double all() const { return forward + input + weight; }
+  PartWork &operator+=(const PartWork &other) {
+    forward += other.forward;
+    input += other.input;
+    weight += other.weight;
+    return *this;
+  }
+};
+
+/// The work of a model's parts.
 struct PartCosts {
-  std::vector<double> layers; // by layer of the stack
-  double embed = 0, loss = 0;
+  std::vector<PartWork> layers; // by layer of the stack
+  PartWork embed, loss;
 };
 
 /// The least layers of each pipelined chunk: 0 of one that has the embedding or
@@ -39,7 +59,8 @@ std::vector<int64_t> splitEvenly(int64_t layers,
                                  const std::vector<int64_t> &least);
 
 /// The costs of chunks of which chunk c has the next `counts[c]` layers. A
-/// backward takes twice the time of its forward, I and W once, transfers none.
+/// backward makes cotangents and gradients, I and W those of one sort;
+/// transfers take no time.
 CostTable tableOf(const PartCosts &costs, const std::vector<int64_t> &counts);
 
 /// The simulated makespan of a timeline with the costs of `tableOf`; infinity

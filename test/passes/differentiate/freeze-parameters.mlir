@@ -6,10 +6,12 @@
 
 // The doc example: one layer of a kind has a kind of its own.
 // CHECK: rota.param @table {{.*}} frozen
-// CHECK: rota.stack @layers layers = 4 pattern [@a, @a_layer1, @a_layer1, @a_layer1] {
-// CHECK:   rota.layer @a {
+// CHECK: rota.stack @layers layers = 4 pattern [@a, @a_layer1, @a_layer2, @a_layer2] {
+// CHECK:   rota.layer @a frozen_input {
 // CHECK:     rota.param @gain {{.*}} frozen
-// CHECK:   rota.layer @a_layer1 {
+// CHECK:   rota.layer @a_layer1 frozen_input {
+// CHECK:     rota.param @gain {{.*}}e+00>{{$}}
+// CHECK:   rota.layer @a_layer2 {
 // CHECK:     rota.param @gain {{.*}}e+00>{{$}}
 // A name as messages have it means all layers, which stay one kind.
 // ALL: rota.param @table {{.*}}e+00>{{$}}
@@ -17,7 +19,10 @@
 // ALL:     rota.param @gain {{.*}} frozen
 // ALL-NOT: rota.layer
 // ALL: func.func @embed
-// ONE: rota.stack @layers layers = 4 pattern [@a, @a_layer1, @a] {
+// The embedding has nothing that trains: the input of layer 0 is frozen.
+// ONE: rota.stack @layers layers = 4 pattern [@a, @a_layer1, @a_layer2, @a_layer2] {
+// ONE:   rota.layer @a frozen_input {
+// ONE:   rota.layer @a_layer1 {
 rota.param @table : tensor<16x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0>
 rota.stack @layers layers = 4 pattern [@a] {
   rota.layer @a {
@@ -42,11 +47,11 @@ func.func @loss(%x: tensor<8xf32>, %targets: tensor<8xi32>) -> (tensor<f32>, ten
 
 // Two kinds in turn, and a layer 10, which 'layers.1' does not name. A pattern
 // may pick one of the two parameters of a layer.
-// ONE: rota.stack @layers layers = 12 pattern [@a, @b, @a, @b_layer3, @a, @b_layer3, @a, @b_layer3, @a, @b_layer3, @a, @b_layer3] {
-// CHECK: rota.stack @layers layers = 12 pattern [@a, @b, @a_layer2, @b, @a_layer2, @b, @a_layer2, @b, @a_layer2, @b, @a_layer2, @b] {
-// CHECK:   rota.layer @a {
+// ONE: rota.stack @layers layers = 12 pattern [@a, @b, @a_layer2, @b_layer3, @a_layer2, @b_layer3, @a_layer2, @b_layer3, @a_layer2, @b_layer3, @a_layer2, @b_layer3] {
+// CHECK: rota.stack @layers layers = 12 pattern [@a, @b, @a_layer2, @b_layer3, @a_layer2, @b_layer3, @a_layer2, @b_layer3, @a_layer2, @b_layer3, @a_layer2, @b_layer3] {
+// CHECK:   rota.layer @a frozen_input {
 // CHECK:     rota.param @gain {{.*}} frozen
-// CHECK:   rota.layer @b {
+// CHECK:   rota.layer @b frozen_input {
 // CHECK:     rota.param @table {{.*}} frozen
 // CHECK:     rota.param @gain {{.*}}e+00>{{$}}
 rota.stack @layers layers = 12 pattern [@a, @b] {

@@ -32,6 +32,39 @@ pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loo
 
 // -----
 
+// Layers with a frozen input and frozen parameters have no backward: three of them
+// take the time of one that trains.
+// CHECK: <rank 0 embed layers [@still 0, @still 1, @still 2]>,
+// CHECK-NEXT: <rank 1 layers [@double 3] loss>
+rota.stack @layers layers = 4 pattern [@still, @still, @still, @double] {
+  rota.layer @still frozen_input {
+    rota.param @gain : tensor<2x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> frozen
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %gain = rota.read @gain : tensor<2x8xf32>
+      %y = arith.mulf %x, %gain : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
+  }
+  rota.layer @double {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %y = arith.addf %x, %x : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
+  pipe.chunks [
+    <rank 0 embed layers [@still 0, @still 1]>,
+    <rank 1 layers [@still 2, @double 3] loss>
+  ]
+  pipe.timeline "1f1b" delay = 1 rows [
+    "0F0,0F1,0B0,0B1",
+    "1F0,1B0,1F1,1B1"
+  ]
+}
+
+// -----
+
 // Layers cost what those of their kind cost; a layer that costs most has a chunk
 // for itself.
 // CHECK: <rank 0 embed layers [@long 0]>,
