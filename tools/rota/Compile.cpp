@@ -5,6 +5,7 @@
 
 #include "runtime/text/Text.h"
 #include "runtime/train/rank/Launch.h"
+#include "tools/rota/CheckAdapter.h"
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/InitialWeights.h"
 #include "tools/rota/Process.h"
@@ -73,8 +74,16 @@ ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
   DiagnosticPrinter printer(context, options.remarks);
   const CompilerOptions &compiler = request.compiler;
   auto model = mlir::rota::buildModel(context, compiler.model, compiler.build);
-  if (failed(model))
+  if (failed(model)) {
+    if (!options.adapter.empty())
+      fmt::print(stderr,
+                 "note: rank and targets of adapters are those of "
+                 "'adapter' {}\n",
+                 options.adapter);
     return kExitBadInput;
+  }
+  if (!options.adapter.empty() && !checkAdapter(*model, options.adapter, error))
+    return reportBadInput(error);
   if (verb != Command::Compile && !findInitialWeights(verb, *model, options))
     return kExitBadInput;
   if (verb == Command::Train &&

@@ -20,6 +20,9 @@ using nlohmann::json;
 namespace rota {
 namespace {
 
+/// Largest numbers of the flags, and of a folder.
+constexpr double kMostRank = mlir::rota::Config::maxSize, kMostAlpha = 1e9;
+
 /// Keys of adapter_config.json that change what an adapter computes or which
 /// tensors it has, with the values that change nothing.
 struct NeutralValue {
@@ -90,14 +93,15 @@ private:
   std::string check() const {
     if (config.value("peft_type", json()) != "LORA")
       return expected("peft_type", "\"LORA\"");
-    auto isNumber = [&](const char *key) {
+    auto isNumber = [&](const char *key, double most) {
       return config.contains(key) && config[key].is_number() &&
-             config[key].get<double>() > 0;
+             config[key].get<double>() > 0 && config[key].get<double>() <= most;
     };
-    if (!isNumber("r") || !config["r"].is_number_integer())
-      return expected("r", "a rank of at least 1");
-    if (!isNumber("lora_alpha"))
-      return expected("lora_alpha", "a number above 0");
+    if (!isNumber("r", kMostRank) || !config["r"].is_number_integer())
+      return expected("r", "a rank from 1 to " + numberText(kMostRank));
+    if (!isNumber("lora_alpha", kMostAlpha))
+      return expected("lora_alpha",
+                      "a number above 0 and at most " + numberText(kMostAlpha));
     const json targets = config.value("target_modules", json());
     if (!targets.is_array() || targets.empty() ||
         !std::ranges::all_of(targets,
@@ -159,10 +163,10 @@ std::vector<Option> adapterRows(RunOptions &options, unsigned commands) {
       {kLoraRank, group, "R",
        "Trains low-rank adapters of this rank and freezes all else: y = W x "
        "+ alpha / R * B (A x) (0: none; that of 'adapter')",
-       commands, &adapters.rank, 0, mlir::rota::Config::maxSize},
+       commands, &adapters.rank, 0, kMostRank},
       {kLoraAlpha, group, "X",
        "The alpha of adapters (twice the rank; that of 'adapter')", commands,
-       &adapters.alpha, 0, 1e9},
+       &adapters.alpha, 0, kMostAlpha},
       {kLoraTargets, group, "NAME,...",
        "Names of linear layers that get adapters, or ends of them in whole "
        "words (q_proj, v_proj; those of 'adapter')",
