@@ -71,7 +71,10 @@ void ActionTimes::settle() {
   if (rank.profile())
     rank.profile()->settle(device);
   if (!previous.spans.empty())
-    device.forget(previous.spans.back().end);
+    ends.push_back(previous.spans.back().end);
+  for (auto kept = static_cast<size_t>(rank.program().accumulationSteps);
+       ends.size() > kept; ends.pop_front())
+    device.forget(ends.front());
 }
 
 const std::vector<TraceEvent> &ActionTimes::events() {

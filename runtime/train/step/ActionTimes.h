@@ -8,6 +8,7 @@
 #include "runtime/train/rank/Rank.h"
 
 #include <array>
+#include <deque>
 #include <vector>
 
 namespace rota {
@@ -68,6 +69,9 @@ private:
   // This run, and the one before, whose times are not read yet: a host that is
   // ahead of its device does not wait for them.
   MeasuredRun current, previous;
+  // Last points of runs whose times are known. Those of a step are kept until
+  // the next step is done, whose runs come before its end is read.
+  std::deque<Device::TimePoint> ends;
   std::vector<double> seconds, firstSeconds; // by action, in training
   KindTimes kindTimes;
   std::vector<TraceEvent> recorded;
