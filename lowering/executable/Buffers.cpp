@@ -2,6 +2,7 @@
 //
 // Writes a function's ops as steps and hands out scratch.
 #include "lowering/executable/Buffers.h"
+#include "lowering/executable/DeferredSums.h"
 #include "lowering/memory/FreeList.h"
 
 #include "mlir/IR/Remarks.h"
@@ -33,14 +34,17 @@ public:
   bool contains(Value value) const { return alive.contains(value); }
   const BufferAddress &at(Value value) const { return alive.at(value); }
 
-  /// Places for the duration of one step.
-  SmallVector<BufferAddress> addTemporaries(ArrayRef<int64_t> sizes) {
+  /// Places for the duration of one step, but for `kept` ones, which stay.
+  SmallVector<BufferAddress>
+  addTemporaries(ArrayRef<int64_t> sizes,
+                 llvm::SmallDenseSet<unsigned> kept = {}) {
     SmallVector<BufferAddress> addresses;
     for (int64_t bytes : sizes)
       addresses.push_back(
           {memory::Scratch, list.allocate(memory::alignUp(bytes))});
-    for (auto [address, bytes] : llvm::zip_equal(addresses, sizes))
-      list.free(address.offset, memory::alignUp(bytes));
+    for (auto [i, address] : llvm::enumerate(addresses))
+      if (!kept.contains(i))
+        list.free(address.offset, memory::alignUp(sizes[i]));
     return addresses;
   }
 
@@ -62,83 +66,14 @@ template <typename Product> void addTo(Type type, Product &product) {
   product.typeC = type.isBF16() ? ROTA_BF16 : ROTA_F32;
 }
 
-class StepWriter {
+/// Chooses what a device calls for an op.
+class StepPlanner {
 public:
-  StepWriter(func::FuncOp function, const FunctionAddresses &addresses,
-             const FixedAddresses &fixed, const PartPlaces &places,
-             const ValueUses &uses, CollectiveTable &collectives,
-             KernelLibrary &library)
-      : function(function), addresses(addresses), fixed(fixed), places(places),
-        uses(uses), collectives(collectives), library(library) {}
+  StepPlanner(const FixedAddresses &fixed, CollectiveTable &collectives,
+              KernelLibrary &library)
+      : fixed(fixed), collectives(collectives), library(library) {}
 
-  FailureOr<FunctionBuffers> write(ArrayRef<Operation *> ops) {
-    for (auto [number, op] : llvm::enumerate(ops)) {
-      if (places.isPlaced(op))
-        continue;
-      waitFor(number, op->getLoc());
-      if (failed(isComputed(op) ? compute(op, number) : leave(op)))
-        return failure();
-      release(op, number);
-    }
-    result.scratchBytes = scratch.peak();
-    return std::move(result);
-  }
-
-private:
-  BufferAddress addressOf(Value value) const {
-    if (const BufferAddress *address = fixed.lookup(value))
-      return *address;
-    PartPlaces::Place place = places.placeOf(value);
-    BufferAddress address = scratch.at(place.root);
-    address.offset += place.offset;
-    return address;
-  }
-
-  /// Waits for the transfers whose results op `number` is the first to use.
-  void waitFor(int number, Location loc) {
-    llvm::erase_if(open, [&](OpenTransfer &transfer) {
-      if (uses.firstUse(transfer.op->getResult(0)) != number)
-        return false;
-      addWait(transfer.step, loc);
-      for (Value operand : transfer.op->getOperands())
-        if (uses.lastRead(places.rootOf(operand)) < number)
-          close(operand, number);
-      return true;
-    });
-  }
-
-  void addWait(int started, Location loc) {
-    TaskStep step{TaskStep::Kind::Wait, loc};
-    step.started = started;
-    result.steps.push_back(std::move(step));
-  }
-
-  LogicalResult compute(Operation *op, int number) {
-    if (auto indexed = dyn_cast<IndexOpInterface>(op))
-      addCheck(indexed);
-    TaskStep step{TaskStep::Kind::Kernels, op->getLoc()};
-    if (failed(plan(op, step)))
-      return failure();
-    for (Value operand : op->getOperands())
-      step.operands.push_back(addressOf(operand));
-    for (OpResult value : op->getResults())
-      step.results.push_back(placeResult(op, value, number));
-    step.temporaries = scratch.addTemporaries(step.kernels.temporaries);
-    addLaunches(op, step, accumulations(op), library, result.launches);
-    result.steps.push_back(std::move(step));
-    if (isa<CollectiveOpInterface>(op))
-      addTransfer(op, int(result.steps.size()) - 1);
-    return success();
-  }
-
-  /// Keeps a transfer open until its result is used, if it is.
-  void addTransfer(Operation *op, int step) {
-    if (uses.firstUse(op->getResult(0)) < 0)
-      addWait(step, op->getLoc());
-    else
-      open.push_back({op, step});
-  }
-
+  /// Sets what the step does.
   LogicalResult plan(Operation *op, TaskStep &step) {
     if (auto einsum = dyn_cast<EinsumOp>(op)) {
       auto gemm = planGemm(einsum);
@@ -176,6 +111,7 @@ private:
     return accumulate;
   }
 
+private:
   LogicalResult planCollective(CollectiveOpInterface op, TaskStep &step) {
     step.kind = TaskStep::Kind::Start;
     step.collective = collectives.add(op);
@@ -186,6 +122,134 @@ private:
     step.kind = TaskStep::Kind::StartRows;
     step.exchange = rowExchangeOf(ragged);
     return success();
+  }
+
+  const FixedAddresses &fixed;
+  CollectiveTable &collectives;
+  KernelLibrary &library;
+};
+
+class StepWriter {
+public:
+  StepWriter(func::FuncOp function, const FunctionAddresses &addresses,
+             const FixedAddresses &fixed, const PartPlaces &places,
+             const ValueUses &uses, CollectiveTable &collectives,
+             KernelLibrary &library)
+      : function(function), addresses(addresses), fixed(fixed), places(places),
+        uses(uses), library(library), planner(fixed, collectives, library),
+        sums(library) {}
+
+  FailureOr<FunctionBuffers> write(ArrayRef<Operation *> ops) {
+    for (int number = 0, end = int(ops.size()); number < end; ++number) {
+      Operation *op = ops[number];
+      if (places.isPlaced(op))
+        continue;
+      waitFor(number, op->getLoc());
+      auto both = number + 1 < end ? computeBoth(op, ops[number + 1], number)
+                                   : FailureOr<bool>(false);
+      if (failed(both))
+        return failure();
+      if (*both) {
+        ++number;
+        release(op, number);
+        release(ops[number], number);
+        continue;
+      }
+      if (failed(isComputed(op) ? compute(op, number) : leave(op)))
+        return failure();
+      release(op, number);
+    }
+    if (failed(sums.addTo(result)))
+      return failure();
+    result.scratchBytes = scratch.peak();
+    return std::move(result);
+  }
+
+private:
+  BufferAddress addressOf(Value value) const {
+    if (const BufferAddress *address = fixed.lookup(value))
+      return *address;
+    PartPlaces::Place place = places.placeOf(value);
+    BufferAddress address = scratch.at(place.root);
+    address.offset += place.offset;
+    return address;
+  }
+
+  /// Waits for the transfers whose results op `number` is the first to use.
+  void waitFor(int number, Location loc) {
+    llvm::erase_if(open, [&](OpenTransfer &transfer) {
+      if (uses.firstUse(transfer.op->getResult(0)) != number)
+        return false;
+      addWait(transfer.step, loc);
+      for (Value operand : transfer.op->getOperands())
+        if (uses.lastRead(places.rootOf(operand)) < number)
+          close(operand, number);
+      return true;
+    });
+  }
+
+  void addWait(int started, Location loc) {
+    TaskStep step{TaskStep::Kind::Wait, loc};
+    step.started = started;
+    result.steps.push_back(std::move(step));
+  }
+
+  LogicalResult compute(Operation *op, int number) {
+    if (auto indexed = dyn_cast<IndexOpInterface>(op))
+      addCheck(indexed);
+    TaskStep step{TaskStep::Kind::Kernels, op->getLoc()};
+    if (failed(planner.plan(op, step)))
+      return failure();
+    for (Value operand : op->getOperands())
+      step.operands.push_back(addressOf(operand));
+    for (OpResult value : op->getResults())
+      step.results.push_back(placeResult(op, value, number));
+    step.temporaries =
+        scratch.addTemporaries(step.kernels.temporaries, sums.keptBy(step));
+    sums.takeFrom(step);
+    addLaunches(op, step, planner.accumulations(op), library, result.launches);
+    result.steps.push_back(std::move(step));
+    if (isa<CollectiveOpInterface>(op))
+      addTransfer(op, int(result.steps.size()) - 1);
+    return success();
+  }
+
+  /// One step for two ops in a row, where the device has kernels for both. All
+  /// operands keep their bytes until both are done, but for what the second op
+  /// works on in place.
+  FailureOr<bool> computeBoth(Operation *op, Operation *next, int number) {
+    auto emitter = library.getEmitters().lookupPair(op, next);
+    if (!emitter)
+      return false;
+    auto kernels = emitter(op, next, library);
+    if (failed(kernels))
+      return failure();
+    if (kernels->calls.empty())
+      return false;
+    waitFor(number + 1, next->getLoc());
+    TaskStep step{TaskStep::Kind::Kernels, op->getLoc()};
+    step.kernels = std::move(*kernels);
+    for (Operation *either : {op, next}) {
+      if (auto indexed = dyn_cast<IndexOpInterface>(either))
+        addCheck(indexed);
+      for (Value operand : either->getOperands())
+        step.operands.push_back(addressOf(operand));
+      for (OpResult value : either->getResults())
+        step.results.push_back(
+            placeResult(either, value, either == op ? number : number + 1));
+    }
+    step.temporaries = scratch.addTemporaries(step.kernels.temporaries);
+    addLaunches({op, next}, step, {}, library, result.launches);
+    result.steps.push_back(std::move(step));
+    return true;
+  }
+
+  /// Keeps a transfer open until its result is used, if it is.
+  void addTransfer(Operation *op, int step) {
+    if (uses.firstUse(op->getResult(0)) < 0)
+      addWait(step, op->getLoc());
+    else
+      open.push_back({op, step});
   }
 
   void addCheck(IndexOpInterface op) {
@@ -277,7 +341,7 @@ private:
     step.kernels = std::move(*kernels);
     step.operands.push_back(addressOf(value));
     step.results.push_back(fixed.gradientAddress(op));
-    addLaunches(op, step, {}, library, result.launches);
+    addLaunches(op.getOperation(), step, {}, library, result.launches);
     result.steps.push_back(std::move(step));
     return success();
   }
@@ -303,13 +367,14 @@ private:
   const FixedAddresses &fixed;
   const PartPlaces &places;
   const ValueUses &uses;
-  CollectiveTable &collectives;
   KernelLibrary &library;
+  StepPlanner planner;
   struct OpenTransfer {
     Operation *op;
     int step;
   };
   SmallVector<OpenTransfer> open; // not waited for yet
+  DeferredSums sums;
   ScratchLayout scratch;
   FunctionBuffers result;
 };

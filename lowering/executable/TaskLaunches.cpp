@@ -20,11 +20,13 @@ std::string kernelName(StringRef symbol) {
 struct ValueBytes {
   SmallVector<double> operands, results;
 
-  ValueBytes(Operation *op, ArrayRef<bool> accumulate) {
-    for (Value operand : op->getOperands())
-      operands.push_back(double(tensorBytes(operand.getType())));
-    for (Value result : op->getResults())
-      results.push_back(double(tensorBytes(result.getType())));
+  ValueBytes(ArrayRef<Operation *> ops, ArrayRef<bool> accumulate) {
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands())
+        operands.push_back(double(tensorBytes(operand.getType())));
+      for (Value result : op->getResults())
+        results.push_back(double(tensorBytes(result.getType())));
+    }
     for (auto [bytes, adds] : llvm::zip(results, accumulate))
       bytes *= adds ? 2 : 1;
     if (results.empty() && !operands.empty())
@@ -47,9 +49,10 @@ static double bytesOf(const KernelCall &call, const ValueBytes &values,
   return bytes;
 }
 
-void addLaunches(Operation *op, const TaskStep &step, ArrayRef<bool> accumulate,
-                 const KernelLibrary &library, TaskLaunches &launches) {
-  ValueBytes values(op, accumulate);
+void addLaunches(ArrayRef<Operation *> ops, const TaskStep &step,
+                 ArrayRef<bool> accumulate, const KernelLibrary &library,
+                 TaskLaunches &launches) {
+  ValueBytes values(ops, accumulate);
   if (step.kind == TaskStep::Kind::Gemm) {
     const RotaGemm &gemm = step.gemm.gemm;
     // The accumulator may have another type than the op's result.
@@ -68,15 +71,24 @@ void addLaunches(Operation *op, const TaskStep &step, ArrayRef<bool> accumulate,
     launches.push_back({kernelName(call.symbol),
                         bytesOf(call, values, step.kernels.temporaries), 0,
                         library.getLaunchShape(call.symbol).table});
-  auto priced = dyn_cast<mlir::rota::CostOpInterface>(op);
-  if (!priced || first == launches.size())
+  if (first == launches.size())
     return;
   auto largest =
       std::max_element(launches.begin() + int64_t(first), launches.end(),
                        [](const TaskLaunch &a, const TaskLaunch &b) {
                          return a.bytes < b.bytes;
                        });
-  largest->operations = priced.getCost().flops;
+  for (Operation *op : ops)
+    if (auto priced = dyn_cast<mlir::rota::CostOpInterface>(op))
+      largest->operations += priced.getCost().flops;
+}
+
+void addSumLaunch(const KernelCall &call, const SummedRows &sum, unsigned count,
+                  TaskLaunches &launches) {
+  int64_t size = sum.element.getIntOrFloatBitWidth() / 8;
+  int64_t row = 4 * sum.rows + (sum.accumulate ? 2 : 1) * size;
+  launches.push_back(
+      {kernelName(call.symbol), double(count * sum.columns * row)});
 }
 
 } // namespace rota::lowering

@@ -4,14 +4,13 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_TASKLAUNCHES_H
 #define ROTA_LOWERING_EXECUTABLE_TASKLAUNCHES_H
 
-#include "mlir/IR/Operation.h"
+#include "lowering/kernels/KernelPlan.h"
 
 #include <string>
 #include <vector>
 
 namespace rota::lowering {
 
-class KernelLibrary;
 struct TaskStep;
 
 /// One of them.
@@ -31,11 +30,16 @@ struct TaskLaunch {
 /// In the order in which a task asks for them.
 using TaskLaunches = std::vector<TaskLaunch>;
 
-/// Appends the launches of a step that carries out `op`; accumulate[i] says
-/// whether it adds to result i. An op without results adds to its step's one.
-void addLaunches(mlir::Operation *op, const TaskStep &step,
+/// Appends the launches of a step that carries out `ops`; accumulate[i] says
+/// whether it adds to result i of all their results. An op without results adds
+/// to its step's one.
+void addLaunches(llvm::ArrayRef<mlir::Operation *> ops, const TaskStep &step,
                  llvm::ArrayRef<bool> accumulate, const KernelLibrary &library,
                  TaskLaunches &launches);
+
+/// Appends the launch of `count` sums of one form.
+void addSumLaunch(const KernelCall &call, const SummedRows &sum, unsigned count,
+                  TaskLaunches &launches);
 
 /// "rms_norm" of the symbol "kernel_rms_norm_3".
 std::string kernelName(llvm::StringRef symbol);

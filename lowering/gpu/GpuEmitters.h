@@ -17,7 +17,10 @@ namespace rota::lowering {
 KernelEmitters gpuEmitters();
 
 EmitRows emitGpuRows;
-inline KernelTarget gpuTarget() { return {gpuEmitters(), emitGpuRows}; }
+EmitSums emitGpuSums;
+inline KernelTarget gpuTarget() {
+  return {gpuEmitters(), emitGpuRows, /*vectorBits=*/0, emitGpuSums};
+}
 
 /// The GPU kernels of a library, in a module that is made by the first call.
 mlir::gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library);

@@ -25,6 +25,22 @@ public:
   /// `plan(op, library)`, where `op` has the type of the op.
   template <auto plan> void add() { addTyped<plan>(plan); }
 
+  /// Plans two ops, one after the other, in kernels that do both. Operands and
+  /// results of the plan are those of the first op, then those of the second;
+  /// each has a place of its own but where the second may work in place. A plan
+  /// without calls: the two have no such kernels.
+  using PairEmitter = llvm::FailureOr<KernelPlan> (*)(mlir::Operation *first,
+                                                      mlir::Operation *second,
+                                                      KernelLibrary &library);
+  template <auto plan> void addPair() { addTypedPair<plan>(plan); }
+
+  /// The emitter of a pair; null when there is none.
+  PairEmitter lookupPair(mlir::Operation *first,
+                         mlir::Operation *second) const {
+    return pairs.lookup(
+        {first->getName().getTypeID(), second->getName().getTypeID()});
+  }
+
   /// The emitter of `op`; null when there is none.
   Emitter lookup(mlir::Operation *op) const {
     return emitters.lookup(op->getName().getTypeID());
@@ -48,7 +64,19 @@ private:
         };
   }
 
+  template <auto plan, typename First, typename Second>
+  void addTypedPair(llvm::FailureOr<KernelPlan> (*)(First, Second,
+                                                    KernelLibrary &)) {
+    pairs[{mlir::TypeID::get<First>(), mlir::TypeID::get<Second>()}] =
+        [](mlir::Operation *first, mlir::Operation *second,
+           KernelLibrary &library) {
+          return plan(llvm::cast<First>(first), llvm::cast<Second>(second),
+                      library);
+        };
+  }
+
   llvm::DenseMap<mlir::TypeID, Emitter> emitters;
+  llvm::DenseMap<std::pair<mlir::TypeID, mlir::TypeID>, PairEmitter> pairs;
 };
 
 /// The emitters of explicit vector code.

@@ -9,6 +9,7 @@
 #include "lowering/kernels/KernelEmitters.h"
 #include "llvm/ADT/StringMap.h"
 #include <array>
+#include <optional>
 
 namespace rota::lowering {
 
@@ -20,6 +21,15 @@ struct KernelArgument {
   unsigned index; // number of the op's operand or result, or in `temporaries`
 };
 
+/// `rows` rows of `columns` f32 become one row of `element`, which replaces the
+/// result or is added to it.
+struct SummedRows {
+  int64_t rows, columns;
+  mlir::Type element;
+  bool accumulate;
+  bool operator==(const SummedRows &) const = default;
+};
+
 /// One rotaLaunch: kernel `symbol` over `rows` rows in pieces of multiples
 /// of `grain`, with these arguments in this order. On a GPU one launch, with
 /// the LaunchShape of the symbol.
@@ -28,6 +38,9 @@ struct KernelCall {
   int64_t rows = 0;
   int64_t grain = 1;
   llvm::SmallVector<KernelArgument> arguments;
+  /// Of a call that sums the rows of a temporary, its first argument, into its
+  /// second one.
+  std::optional<SummedRows> sum = {};
 };
 
 /// The calls that carry out one op, in order.
@@ -47,11 +60,19 @@ using EmitRows = llvm::FailureOr<std::string>(
     llvm::function_ref<void(RowBuilder &k, mlir::Value row)> body);
 EmitRows emitVectorRows;
 
+/// The symbol of a kernel that does `count` sums of one form at once. Its
+/// arguments are rows and result of each.
+using EmitSums = llvm::FailureOr<std::string>(KernelLibrary &library,
+                                              mlir::Location loc,
+                                              const SummedRows &sum,
+                                              unsigned count);
+
 /// The device that kernels are made for.
 struct KernelTarget {
   KernelEmitters emitters;
   EmitRows *emitRows = nullptr;
-  unsigned vectorBits = 0; // size of a vector register; 0: not used
+  unsigned vectorBits = 0;      // size of a vector register; 0: not used
+  EmitSums *emitSums = nullptr; // null: sums follow what they sum
 };
 
 /// A CPU whose vector registers have `vectorBits`.

@@ -5,6 +5,7 @@
 #include "lowering/gpu/rows/SumRows.h"
 
 #include "lowering/gpu/GpuBuilder.h"
+#include "lowering/gpu/GpuEmitters.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -40,20 +41,42 @@ static void emitSumRows(GpuBuilder &k, const SummedRows &sum, int64_t across) {
   });
 }
 
+/// Enters the launch of one of `count` sums, which have `blocks` blocks each.
+static void enterSum(GpuBuilder &k, unsigned count, int64_t blocks) {
+  Type i8 = k.ops().getI8Type();
+  Value block = k.block();
+  Value from = k.argument(0, i8).base, to = k.argument(1, i8).base;
+  for (unsigned i = 1; i < count; ++i) {
+    Value isBefore = k.isLess(block, k.i32(i * blocks));
+    from = k.select(isBefore, from, k.argument(2 * i, i8).base);
+    to = k.select(isBefore, to, k.argument(2 * i + 1, i8).base);
+  }
+  k.enterLaunch({from, to}, k.rem(block, blocks));
+}
+
+FailureOr<std::string> emitGpuSums(KernelLibrary &library, Location loc,
+                                   const SummedRows &sum, unsigned count) {
+  int64_t across = std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(sum.columns));
+  int64_t blocks = llvm::divideCeil(sum.columns, across);
+  std::string key;
+  llvm::raw_string_ostream(key)
+      << sum.rows << " " << sum.columns << " " << sum.element << " "
+      << sum.accumulate << " " << count;
+  return emitGpuKernel(library, loc, "sum", key, 2 * count, count * blocks,
+                       kThreads, [&](GpuBuilder &k) {
+                         if (count > 1)
+                           enterSum(k, count, blocks);
+                         emitSumRows(k, sum, across);
+                       });
+}
+
 FailureOr<KernelCall> planSumRows(Operation *op, const SummedRows &sum,
                                   KernelArgument from, KernelArgument to,
                                   KernelLibrary &library) {
-  int64_t across = std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(sum.columns));
-  std::string key;
-  llvm::raw_string_ostream(key) << sum.rows << " " << sum.columns << " "
-                                << sum.element << " " << sum.accumulate;
-  auto symbol =
-      emitGpuKernel(library, op->getLoc(), "sum", key, /*arguments=*/2,
-                    llvm::divideCeil(sum.columns, across), kThreads,
-                    [&](GpuBuilder &k) { emitSumRows(k, sum, across); });
+  auto symbol = emitGpuSums(library, op->getLoc(), sum, /*count=*/1);
   if (failed(symbol))
     return failure();
-  return KernelCall{*symbol, sum.columns, 1, {from, to}};
+  return KernelCall{*symbol, sum.columns, 1, {from, to}, sum};
 }
 
 } // namespace rota::lowering

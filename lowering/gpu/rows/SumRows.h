@@ -8,14 +8,6 @@
 
 namespace rota::lowering {
 
-/// `rows` rows of `columns` f32 become one row of `element`, which replaces
-/// the result or is added to it.
-struct SummedRows {
-  int64_t rows, columns;
-  mlir::Type element;
-  bool accumulate;
-};
-
 /// The call that sums the rows at `from` into `to`.
 llvm::FailureOr<KernelCall> planSumRows(mlir::Operation *op,
                                         const SummedRows &sum,

@@ -124,8 +124,9 @@ void storeLogSumExp(GpuBuilder &k, Value total, Value target, Value row) {
           k.argument(2, k.ops().getF32Type()), row);
 }
 
-/// Arguments: logits, targets, logsumexp, loss of each row.
-void emitRowLoss(GpuBuilder &k, const Logits &logits) {
+/// Arguments: logits, targets, logsumexp, loss of each row. The row's
+/// logsumexp.
+Value emitRowLoss(GpuBuilder &k, const Logits &logits) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
   Value row = k.block();
   Memory line = rowOf(k, k.argument(0, logits.element), row, logits.columns);
@@ -139,6 +140,7 @@ void emitRowLoss(GpuBuilder &k, const Logits &logits) {
         [&] { return k.f32(0.0f); });
     k.store(loss, k.argument(3, f32), row);
   });
+  return total;
 }
 
 /// Arguments: logits, targets, offset, parts [rows, 2].
@@ -214,16 +216,24 @@ void emitLossSum(GpuBuilder &k, int64_t rows) {
   }
 }
 
-/// Arguments: cotangent, logits, targets, logsumexp, result (which may be the
-/// logits), the offset of a part, the cotangent of each row's logsumexp.
+/// Numbers of a derivative's arguments; the result may be the logits.
+struct GradientArguments {
+  unsigned cotangent = 0, logits = 1, targets = 2, logsumexp = 3, result = 4;
+};
+
+/// Arguments: those, the offset of a part, the cotangent of each row's
+/// logsumexp. `known` is the row's logsumexp where it need not be loaded.
 void emitGradient(GpuBuilder &k, const Logits &logits,
-                  CrossEntropyGradient form) {
+                  CrossEntropyGradient form, GradientArguments at = {},
+                  Value known = {}) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
   RowThreads over(logits);
   Value row = k.block();
-  Memory line = rowOf(k, k.argument(1, logits.element), row, logits.columns);
-  Memory to = rowOf(k, k.argument(4, logits.element), row, logits.columns);
-  Value target = k.load(k.argument(2, i32), row);
+  Memory line =
+      rowOf(k, k.argument(at.logits, logits.element), row, logits.columns);
+  Memory to =
+      rowOf(k, k.argument(at.result, logits.element), row, logits.columns);
+  Value target = k.load(k.argument(at.targets, i32), row);
   auto fill = [&] {
     over.overChunks(k, {}, [&](ArrayRef<Value> starts, ValueRange) {
       for (Value start : starts)
@@ -238,8 +248,8 @@ void emitGradient(GpuBuilder &k, const Logits &logits,
       column = k.sub(target, offset);
       end = logits.end(k, offset);
     }
-    Value total = k.load(k.argument(3, f32), row);
-    Value cotangent = k.load(k.argument(0, f32), k.i32(0));
+    Value total = known ? known : k.load(k.argument(at.logsumexp, f32), row);
+    Value cotangent = k.load(k.argument(at.cotangent, f32), k.i32(0));
     // The target's thread alone overwrites the target's column. It reads it
     // before.
     Value owner = k.rem(k.div(column, over.width), over.threads);
@@ -340,11 +350,42 @@ planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
   return form.plan(symbol, logits.rows);
 }
 
+/// Both in one kernel: a row that a block reads for the second time comes from
+/// a cache. Bits are those of the two kernels.
+static FailureOr<KernelPlan>
+planCrossEntropyBoth(mlir::rota::CrossEntropyOp loss,
+                     mlir::rota::CrossEntropyGradOp gradient,
+                     KernelLibrary &library) {
+  CrossEntropyGradient form(gradient);
+  if (form.isPart || form.hasRows || gradient.getLogits() != loss.getLogits() ||
+      gradient.getTargets() != loss.getTargets() ||
+      gradient.getLogsumexp() != loss.getLogsumexp())
+    return KernelPlan();
+  Logits logits(loss.getLogits());
+  FailureOr<std::string> rows =
+      emitRows(library, loss, "cross_entropy_both", logits, /*form=*/"", 6,
+               [&](GpuBuilder &k) {
+                 Value total = emitRowLoss(k, logits);
+                 // The first thread has read the target's logit.
+                 k.barrier();
+                 emitGradient(k, logits, form, {4, 0, 1, 2, 5}, total);
+               });
+  FailureOr<KernelPlan> plan = planLoss(loss, rows, logits.rows, library);
+  if (failed(plan))
+    return failure();
+  // The cotangent is the first operand of the second op.
+  unsigned cotangent = loss->getNumOperands(), result = loss->getNumResults();
+  plan->calls[0].arguments.push_back({Kind::Operand, cotangent});
+  plan->calls[0].arguments.push_back({Kind::Result, result});
+  return plan;
+}
+
 void addGpuCrossEntropyEmitters(KernelEmitters &emitters) {
   emitters.add<planCrossEntropy>();
   emitters.add<planCrossEntropyGrad>();
   emitters.add<planCrossEntropyShard>();
   emitters.add<planCrossEntropyMerge>();
+  emitters.addPair<planCrossEntropyBoth>();
 }
 
 } // namespace rota::lowering

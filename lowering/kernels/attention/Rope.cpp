@@ -27,18 +27,23 @@ static int64_t operandsOf(const RopeShape &shape) {
   return shape.hasPositions ? 3 : 2;
 }
 
-/// Arguments: operand, table, positions if there are any, result (which may be
-/// the operand).
+/// Numbers of arguments; the result may be the operand.
+struct RopeArguments {
+  unsigned input = 0, table = 1, positions = 2, result = 2;
+};
+
 static void emitRope(RowBuilder &k, const RopeShape &shape, int64_t heads,
-                     Value row) {
+                     Value row, RopeArguments numbers) {
   int64_t half = shape.size / 2, groups = shape.heads / heads;
-  Memory input = k.argument(0, shape.element);
-  Memory table = k.argument(1, k.ops().getF32Type());
-  Memory result = k.argument(operandsOf(shape), shape.element);
+  Memory input = k.argument(numbers.input, shape.element);
+  Memory table = k.argument(numbers.table, k.ops().getF32Type());
+  Memory result = k.argument(numbers.result, shape.element);
   Value token = groups == 1 ? row : k.div(row, groups);
-  Value position = shape.hasPositions
-                       ? k.loadIndex(k.argument(2, k.ops().getI32Type()), token)
-                       : k.rem(token, shape.sequence);
+  Value position =
+      shape.hasPositions
+          ? k.loadIndex(k.argument(numbers.positions, k.ops().getI32Type()),
+                        token)
+          : k.rem(token, shape.sequence);
   Value angles = k.mul(position, shape.size);
   Value start = k.mul(row, heads * shape.size);
   auto rotate = [&](Value pair, int64_t count) {
@@ -73,10 +78,60 @@ static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
                /*most=*/256, /*alone=*/true};
   FailureOr<std::string> symbol = emitRowCode(
       library, op->getLoc(), "rope", shape.key(), operandsOf(shape) + 1, form,
-      [&](RowBuilder &k, Value row) { emitRope(k, shape, heads, row); });
+      [&](RowBuilder &k, Value row) {
+        emitRope(k, shape, heads, row, {.result = unsigned(operandsOf(shape))});
+      });
   return planCall(symbol, form.rows, 1, operandsOf(shape));
 }
 
-void addRopeEmitters(KernelEmitters &emitters) { emitters.add<planRope>(); }
+/// Queries and keys in one launch of a GPU: the rows of the first op, then
+/// those of the second.
+static FailureOr<KernelPlan> planRopes(mlir::rota::RopeOp first,
+                                       mlir::rota::RopeOp second,
+                                       KernelLibrary &library) {
+  RopeShape a(first), b(second);
+  auto isSame = [&](auto RopeShape::*field) { return a.*field == b.*field; };
+  if (library.getVectorBits() != 0 || a.hasPositions || b.hasPositions ||
+      second.getInput() == first.getResult() ||
+      first.getTable() != second.getTable() || !isSame(&RopeShape::batch) ||
+      !isSame(&RopeShape::sequence) || !isSame(&RopeShape::size) ||
+      !isSame(&RopeShape::element) || !isSame(&RopeShape::inverse))
+    return KernelPlan();
+  int64_t heads = std::gcd(headsOfRow(a, library), headsOfRow(b, library));
+  int64_t positions = a.batch * a.sequence;
+  int64_t rows = positions * (a.heads / heads);
+  RowForm form{rows + positions * (b.heads / heads), a.size / 2,
+               a.element.getIntOrFloatBitWidth(), /*most=*/256,
+               /*alone=*/true};
+  FailureOr<std::string> symbol = emitRowCode(
+      library, first->getLoc(), "ropes", a.key() + " and " + b.key(), 5, form,
+      [&](RowBuilder &k, Value row) {
+        k.branch(
+            k.isLess(row, k.like(row, rows)),
+            [&] { emitRope(k, a, heads, row, {.input = 0, .result = 3}); },
+            [&] {
+              emitRope(k, b, heads, k.add(row, -rows),
+                       {.input = 2, .result = 4});
+            });
+      });
+  if (failed(symbol))
+    return failure();
+  using Kind = KernelArgument::Kind;
+  KernelPlan plan;
+  plan.calls.push_back({*symbol,
+                        form.rows,
+                        1,
+                        {{Kind::Operand, 0},
+                         {Kind::Operand, 1},
+                         {Kind::Operand, 2},
+                         {Kind::Result, 0},
+                         {Kind::Result, 1}}});
+  return plan;
+}
+
+void addRopeEmitters(KernelEmitters &emitters) {
+  emitters.add<planRope>();
+  emitters.addPair<planRopes>();
+}
 
 } // namespace rota::lowering

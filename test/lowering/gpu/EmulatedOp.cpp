@@ -76,15 +76,23 @@ std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
     ADD_FAILURE() << "expected a function with an op";
     return nullptr;
   }
-  for (Type type : op->getOperandTypes())
-    made->operands.push_back(describe(type));
-  for (Type type : op->getResultTypes())
-    made->results.push_back(describe(type));
-  made->accumulate.assign(accumulate.begin(), accumulate.end());
-  made->accumulate.resize(op->getNumResults(), false);
   made->library = std::make_unique<lowering::KernelLibrary>(
       &made->context, lowering::gpuTarget());
-  auto plan = lowering::planKernels(op, made->accumulate, *made->library);
+  Operation *next = op->getNextNode();
+  auto pair = made->library->getEmitters().lookupPair(op, next);
+  for (Operation *either : {op, pair ? next : nullptr}) {
+    if (!either)
+      continue;
+    for (Type type : either->getOperandTypes())
+      made->operands.push_back(describe(type));
+    for (Type type : either->getResultTypes())
+      made->results.push_back(describe(type));
+  }
+  made->accumulate.assign(accumulate.begin(), accumulate.end());
+  made->accumulate.resize(made->results.size(), false);
+  auto plan = pair
+                  ? pair(op, next, *made->library)
+                  : lowering::planKernels(op, made->accumulate, *made->library);
   if (failed(plan) || failed(verify(made->library->getModule()))) {
     ADD_FAILURE() << "expected kernels";
     return nullptr;

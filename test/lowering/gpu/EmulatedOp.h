@@ -32,8 +32,9 @@ struct TensorBytes {
 
 class EmulatedOp {
 public:
-  /// The first op of the first function in `source`; null, with a failure of
-  /// the test, when that is not possible.
+  /// The first op of the first function in `source`, or the first two where
+  /// they have kernels for both (KernelEmitters::lookupPair); null, with a
+  /// failure of the test, when that is not possible.
   static std::unique_ptr<EmulatedOp> create(const std::string &source,
                                             std::vector<bool> accumulate = {});
 
