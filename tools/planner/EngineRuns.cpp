@@ -95,17 +95,27 @@ static bool isBf16(const mlir::rota::BuildOptions &build,
          json::text(keys, "torch_dtype") == "bfloat16";
 }
 
-/// The flags by which some parameters do not train.
-static std::vector<std::string> frozenOf(const CompilerOptions &compiler) {
-  std::vector<std::string> flags;
+/// Flags that no engine has, with what these do instead.
+static std::vector<std::pair<std::string, std::string>>
+unknownOf(const CompilerOptions &compiler) {
+  std::vector<std::pair<std::string, std::string>> flags;
+  const char *allTrain = "no setting there says which parameters train: all do";
   if (!compiler.freeze.patterns.empty())
-    flags.push_back("freeze " + compiler.freeze.patterns);
+    flags.push_back({"freeze " + compiler.freeze.patterns, allTrain});
   const mlir::rota::AdapterOptions &adapters = compiler.build.adapters;
   if (adapters.rank > 0)
-    flags.push_back(std::string(kLoraRank) + " " +
-                    std::to_string(adapters.rank) + ", " + kLoraAlpha + " " +
-                    numberText(adapters.alpha) + ", " + kLoraTargets + " " +
-                    llvm::join(adapters.targets, ","));
+    flags.push_back({std::string(kLoraRank) + " " +
+                         std::to_string(adapters.rank) + ", " + kLoraAlpha +
+                         " " + numberText(adapters.alpha) + ", " +
+                         kLoraTargets + " " + llvm::join(adapters.targets, ","),
+                     allTrain});
+  if (int64_t pieces = compiler.build.experts.pieces; pieces > 1)
+    flags.push_back({"expert-pieces " + std::to_string(pieces),
+                     "the rows of a sequence travel together"});
+  if (auto end = compiler.build.documentEnd)
+    flags.push_back({"document-mask, end token " + std::to_string(*end),
+                     "what a query sees of other documents is a setting of the "
+                     "data, which are to be added"});
   return flags;
 }
 
@@ -140,7 +150,7 @@ EngineRun engineRunOf(const PlanRequest &request, const PlanAnswer &answer,
   run.routerZLoss = compiler.build.routers.zLoss;
   run.zLoss = compiler.build.zLoss;
   run.lossBlocks = compiler.build.lossBlocks;
-  run.frozen = frozenOf(compiler);
+  run.unknown = unknownOf(compiler);
   setOptimizer(run, request);
   run.steps = steps;
   return run;

@@ -78,8 +78,8 @@ struct EngineRun {
   double expertCapacity = 0, expertBuffer = 0, routerZLoss = 0, zLoss = 0;
   int64_t lossBlocks = 1;
 
-  // What does not train, as flags with their values; empty: all does.
-  std::vector<std::string> frozen;
+  // Flags with their values that no engine has, and what these do instead.
+  std::vector<std::pair<std::string, std::string>> unknown;
 
   // The optimizer and its numbers by the names of their flags.
   std::string optimizer = "adamw", rateSchedule = "cosine";

@@ -22,7 +22,7 @@ const char *versionOf(Engine engine) {
 }
 
 static std::optional<EngineExport>
-exportTrained(Engine engine, const EngineRun &run, std::string &error) {
+exportKnown(Engine engine, const EngineRun &run, std::string &error) {
   switch (engine) {
   case Engine::Megatron:
     return megatron::exportFlags(run, error);
@@ -38,11 +38,10 @@ exportTrained(Engine engine, const EngineRun &run, std::string &error) {
 
 std::optional<EngineExport> exportRun(Engine engine, const EngineRun &run,
                                       std::string &error) {
-  std::optional<EngineExport> made = exportTrained(engine, run, error);
+  std::optional<EngineExport> made = exportKnown(engine, run, error);
   if (made)
-    for (const std::string &flag : run.frozen)
-      made->missing.push_back(
-          {flag, "no setting there says which parameters train: all do"});
+    for (const auto &[flag, instead] : run.unknown)
+      made->missing.push_back({flag, instead});
   return made;
 }
 
