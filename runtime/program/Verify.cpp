@@ -7,6 +7,7 @@
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -41,17 +42,6 @@ public:
       : Checks(program, error) {}
 
   bool run() {
-    if (program.microbatches < 1)
-      fail("expected at least 1 microbatch, got " +
-           std::to_string(program.microbatches));
-    if (program.accumulationSteps < 1 ||
-        program.accumulationSteps > kMostAccumulationSteps)
-      fail("expected from 1 to " + std::to_string(kMostAccumulationSteps) +
-           " accumulation steps, got " +
-           std::to_string(program.accumulationSteps));
-    if (program.lossCalls < 1)
-      fail("expected at least 1 call of the loss in a microbatch, got " +
-           std::to_string(program.lossCalls));
     verifyMesh();
     for (const Observation &observation : program.observations)
       verifyObservation(observation);
@@ -324,6 +314,21 @@ bool verifyMessages(const Program &program, std::string &error) {
   return true;
 }
 
+bool verifyCounts(const Program &program, std::string &error) {
+  auto check = [&](int64_t count, int64_t most, const char *what) {
+    if (count >= 1 && count <= most)
+      return true;
+    error = "expected from 1 to " + std::to_string(most) + what + ", got " +
+            std::to_string(count);
+    return false;
+  };
+  constexpr int64_t any = std::numeric_limits<int32_t>::max();
+  return check(program.microbatches, any, " microbatches") &&
+         check(program.accumulationSteps, kMostAccumulationSteps,
+               " accumulation steps") &&
+         check(program.lossCalls, any, " calls of the loss in a microbatch");
+}
+
 /// Positions in documents are of all inputs, and whole sequences on each rank.
 bool verifyPositions(const Program &program, std::string &error) {
   const DataForm &form = program.positions;
@@ -343,7 +348,7 @@ bool verifyPositions(const Program &program, std::string &error) {
 
 bool verify(const Program &program, std::string &error) {
   error.clear();
-  if (!verifyPositions(program, error) ||
+  if (!verifyCounts(program, error) || !verifyPositions(program, error) ||
       !ProgramVerifier(program, error).run() || !verifyMessages(program, error))
     return false;
   std::vector<std::vector<double>> zeros;
