@@ -8,31 +8,9 @@ TOKENS has `tokens` [batch, sequence + 1], of which the first LENGTH + 1 of each
 row become two documents. The first one ends with the token END, whose target, of
 the second document, does not count, unless `all` count in PACKED.
 """
-import json
-import struct
 import sys
 
-
-def write(path, tensors):
-    header, data = {}, b""
-    for name, rows in tensors.items():
-        packed = b"".join(struct.pack(f"<{len(row)}i", *row) for row in rows)
-        header[name] = {"dtype": "I32", "shape": [len(rows), len(rows[0])],
-                        "data_offsets": [len(data), len(data) + len(packed)]}
-        data += packed
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-def read(path):
-    with open(path, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        tokens = json.loads(file.read(size))["tokens"]
-        batch, length = tokens["shape"]
-        file.seek(8 + size + tokens["data_offsets"][0])
-        return [list(struct.unpack(f"<{length}i", file.read(4 * length)))
-                for _ in range(batch)]
+from token_rows import read, write
 
 
 def main():
