@@ -186,24 +186,19 @@ Value ExpertBlock::apply(Value rows, Value counts) {
 
 Value ExpertBlock::dispatch(const Routed &routed) {
   auto type = cast<RankedTensorType>(routed.tokens.getType());
-  int64_t sequences =
-      cast<RankedTensorType>(routed.counts.getType()).getDimSize(0);
   return DispatchOp::create(
       builder,
-      type.clone({sequences, config.rows(builder.microbatch), config.embed}),
+      type.clone({type.getDimSize(0) * routed.parts,
+                  config.rows(builder.microbatch), config.embed}),
       routed.tokens, routed.places, /*weights=*/Value(), /*offset=*/Value(),
-      routed.counts, builder.microbatch.experts.ranks, fill(),
-      sequences / type.getDimSize(0));
+      routed.counts, builder.microbatch.experts.ranks, fill(), routed.parts);
 }
 
 Value ExpertBlock::combine(const Routed &routed, Value rows) {
-  auto type = cast<RankedTensorType>(routed.tokens.getType());
-  int64_t sequences =
-      cast<RankedTensorType>(routed.counts.getType()).getDimSize(0);
-  return CombineOp::create(builder, type, rows, routed.places, routed.weights,
-                           /*offset=*/Value(), routed.counts,
-                           builder.microbatch.experts.ranks, fill(),
-                           sequences / type.getDimSize(0));
+  return CombineOp::create(builder, routed.tokens.getType(), rows,
+                           routed.places, routed.weights, /*offset=*/Value(),
+                           routed.counts, builder.microbatch.experts.ranks,
+                           fill(), routed.parts);
 }
 
 /// The pieces of a tensor along the sequence.
@@ -245,7 +240,7 @@ Value ExpertBlock::build(Value x) {
   addLosses(scores, places.getCounts(), config.rows(microbatch));
   if (pieces == 1 || parts != pieces) {
     Routed whole{x, places.getPlaces(), choices.getWeights(),
-                 places.getCounts()};
+                 places.getCounts(), parts};
     return combine(whole, apply(dispatch(whole), whole.counts));
   }
   // Rows of all pieces are ready before the first product, so that those of one
@@ -258,7 +253,8 @@ Value ExpertBlock::build(Value x) {
                  split(builder, choices.getExperts(), pieces),
                  split(builder, choices.getWeights(), pieces))) {
     ExpertPlacesOp own = place(experts, /*parts=*/1);
-    routed.push_back({tokens, own.getPlaces(), weights, own.getCounts()});
+    routed.push_back({tokens, own.getPlaces(), weights, own.getCounts(),
+                      /*parts=*/1});
     rows.push_back(dispatch(routed.back()));
   }
   for (auto [piece, own] : llvm::zip(routed, rows))

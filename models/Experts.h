@@ -103,6 +103,7 @@ private:
   /// [B, S, k] of these, and the rows of each expert [parts * B, X].
   struct Routed {
     Value tokens, places, weights, counts;
+    int64_t parts; // of a sequence
   };
   /// The rows of the choices in `experts` [B, S, k].
   ExpertPlacesOp place(Value experts, int64_t parts);
