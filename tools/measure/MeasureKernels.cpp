@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels that the compiler makes for trainers on this host: attention, fused
-// rows, the loss.
+// rows, the loss. Compiled with exceptions.
 #include "runtime/device/Context.h"
 #include "tools/bench/CompiledOp.h"
 #include "tools/measure/MeasureHost.h"
 #include "tools/measure/Team.h"
+#include "tools/measure/WorkMemory.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 
 namespace rota {
 namespace {
@@ -21,14 +22,16 @@ using mlir::rota::Machine;
 /// Buffers of one thread for a compiled op: numbers of about 1, tokens 0.
 struct OpMemory {
   explicit OpMemory(const CompiledOp &op) {
-    for (const CompiledOp::Buffer &buffer : op.buffers())
-      memory.emplace_back(size_t(buffer.bytes) / 4 + 16,
-                          buffer.isInteger ? 0 : 0x3f803f80u);
-    for (std::vector<uint32_t> &each : memory)
-      places.push_back(each.data());
+    for (const CompiledOp::Buffer &buffer : op.buffers()) {
+      auto &each = memory.emplace_back(
+          std::make_unique<WorkMemory>(std::max<int64_t>(buffer.bytes, 64)));
+      if (buffer.isInteger)
+        std::memset(each->at(0), 0, size_t(each->bytes()));
+      places.push_back(each->at(0));
+    }
   }
   OpMemory(OpMemory &&) = default; // the places stay
-  std::vector<std::vector<uint32_t>> memory;
+  std::vector<std::unique_ptr<WorkMemory>> memory;
   std::vector<void *> places;
 };
 

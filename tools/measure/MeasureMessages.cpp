@@ -5,6 +5,7 @@
 #include "runtime/collective/local/LocalNetwork.h"
 #include "tools/measure/MeasureHost.h"
 #include "tools/measure/Team.h"
+#include "tools/measure/WorkMemory.h"
 
 #include <algorithm>
 #include <thread>
@@ -20,32 +21,31 @@ constexpr int64_t kSmallBytes = 256;
 struct RankEnd {
   Communicator &communicator;
   RankGroup group;
-  std::vector<float> part, whole;
+  WorkMemory part, whole;
 
   RankEnd(Communicator &communicator, int64_t bytes)
       : communicator(communicator),
         group(
             groupOf({{"all", communicator.size()}}, communicator.rank(), {0})),
-        part(size_t(bytes) / 4, 1.0f),
-        whole(part.size() * size_t(communicator.size()), 1.0f) {}
+        part(bytes), whole(bytes * communicator.size()) {}
 
   void gather() {
     communicator.run(Stream::Weights, collective(Collective::Kind::AllGather),
-                     group, part.data(), whole.data());
+                     group, part.at(0), whole.at(0));
   }
   void scatter() {
     communicator.run(Stream::Gradients,
                      collective(Collective::Kind::ReduceScatter), group,
-                     whole.data(), part.data());
+                     whole.at(0), part.at(0));
   }
   /// Sends the part around a ring.
   void pass() {
     int ranks = communicator.size(), rank = communicator.rank();
-    auto bytes = int64_t(part.size() * 4);
     Request sent = communicator.send(Stream::Forward, (rank + 1) % ranks,
-                                     part.data(), bytes);
-    communicator.wait(communicator.receive(
-        Stream::Forward, (rank + ranks - 1) % ranks, whole.data(), bytes));
+                                     part.at(0), part.bytes());
+    communicator.wait(communicator.receive(Stream::Forward,
+                                           (rank + ranks - 1) % ranks,
+                                           whole.at(0), part.bytes()));
     communicator.wait(sent);
   }
 
@@ -54,7 +54,7 @@ private:
     Collective collective;
     collective.kind = kind;
     collective.axes = {0};
-    collective.size = int64_t(whole.size());
+    collective.size = whole.bytes() / 4;
     return collective;
   }
 };

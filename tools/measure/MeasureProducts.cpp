@@ -6,6 +6,7 @@
 #include "runtime/device/cpu/Gemm.h"
 #include "tools/measure/MeasureHost.h"
 #include "tools/measure/Team.h"
+#include "tools/measure/WorkMemory.h"
 
 #include <algorithm>
 #include <map>
@@ -46,26 +47,24 @@ RotaGemm describe(const ProductSize &size, Form form, int32_t type) {
   return gemm;
 }
 
-/// One product with operands of its own, whose elements are about 1 in either
-/// type. Each call takes the next copy of them.
+/// One product with operands of its own. Each call takes the next copy of them.
 Repeated makeProduct(const RotaGemm &gemm) {
   struct Work {
     RotaGemm gemm;
-    std::vector<uint32_t> memory;
-    size_t a, b, copy; // elements of an operand, of a copy of all
-    size_t next = 0;
-    RotaContext context; // without cores: all on the calling thread
+    int64_t a = 4 * gemm.m * gemm.k, b = 4 * gemm.k * gemm.n; // bytes
+    int64_t copy = a + b + 4 * gemm.m * gemm.n;
+    WorkMemory memory{copy * copiesOf(copy)};
+    int64_t next = 0;
+    RotaContext context = {}; // without cores: all on the calling thread
+
+    explicit Work(const RotaGemm &gemm) : gemm(gemm) {}
   };
-  auto a = size_t(gemm.m * gemm.k), b = size_t(gemm.k * gemm.n),
-       copy = a + b + size_t(gemm.m * gemm.n);
-  std::vector<uint32_t> memory(copy * size_t(copiesOf(int64_t(4 * copy))),
-                               0x3f803f80u);
-  auto work = std::make_shared<Work>(gemm, std::move(memory), a, b, copy);
+  auto work = std::make_shared<Work>(gemm);
   return [work] {
-    uint32_t *place = work->memory.data() + work->next;
-    rotaHostGemm(&work->context, &work->gemm, place, place + work->a,
-                 place + work->a + work->b);
-    work->next = (work->next + work->copy) % work->memory.size();
+    int64_t place = work->next, b = place + work->a, c = b + work->b;
+    rotaHostGemm(&work->context, &work->gemm, work->memory.at(place),
+                 work->memory.at(b), work->memory.at(c));
+    work->next = (place + work->copy) % work->memory.bytes();
   };
 }
 
