@@ -40,6 +40,7 @@ TEST_P(GemmKinds, AgreesWithPlainLoop) {
   check(of(3, 1, 65, 17, 3));
   check(of(1, 33, 1, 600, 0));
   check(of(1, 70, 131, 513, 8));
+  check(of(1, 256, 130, 1100, 0)); // in blocks of k where operands are copied
 }
 
 TEST_P(GemmKinds, SameBitsForAnyNumberOfThreads) {

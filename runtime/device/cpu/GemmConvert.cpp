@@ -22,8 +22,8 @@ static uint16_t narrow(float value) {
 }
 
 void widenRows(const void *source, int32_t type, int64_t stride, int64_t rows,
-               int64_t columns, float *target) {
-  for (int64_t row = 0; row < rows; ++row, target += columns) {
+               int64_t columns, float *target, int64_t targetStride) {
+  for (int64_t row = 0; row < rows; ++row, target += targetStride) {
     if (type == ROTA_F32) {
       std::memcpy(target, static_cast<const float *>(source) + row * stride,
                   columns * sizeof(float));
@@ -35,9 +35,9 @@ void widenRows(const void *source, int32_t type, int64_t stride, int64_t rows,
   }
 }
 
-void narrowRows(const float *source, int32_t type, int64_t stride, int64_t rows,
-                int64_t columns, void *target) {
-  for (int64_t row = 0; row < rows; ++row, source += columns) {
+void narrowRows(const float *source, int64_t sourceStride, int32_t type,
+                int64_t stride, int64_t rows, int64_t columns, void *target) {
+  for (int64_t row = 0; row < rows; ++row, source += sourceStride) {
     if (type == ROTA_F32) {
       std::memcpy(static_cast<float *>(target) + row * stride, source,
                   columns * sizeof(float));

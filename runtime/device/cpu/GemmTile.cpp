@@ -15,8 +15,11 @@
 namespace rota {
 namespace {
 
-/// Operands that must be widened are taken this many of k at a time.
-constexpr int64_t kConvertDepth = 512;
+/// Operands that are copied are taken this many of k at a time.
+constexpr int64_t kCopiedDepth = 512;
+/// Elements between the rows of a copy, so that rows of a power of two elements
+/// do not share their places in the caches.
+constexpr int64_t kGap = 16;
 /// Compiled primitives a thread keeps; a model needs a few dozen, one with
 /// experts some hundred.
 constexpr size_t kMaxPrimitives = 512;
@@ -42,7 +45,7 @@ struct Worker {
 
   dnnl::stream stream;
   Scratch library;  // asked for by oneDNN
-  Scratch operands; // f32 copies
+  Scratch operands; // copies of them in f32
 };
 
 dnnl::memory::data_type libraryType(int32_t type) {
@@ -107,66 +110,135 @@ private:
   dnnl::matmul primitive;
 };
 
+/// Whether oneDNN reads the operands of an f32 product where they lie, instead
+/// of in panels that it copies itself. So it says of processors without AVX-512
+/// (nocopy_checker_avx2 in its gemm_driver.cpp); with AVX-512 it copies where
+/// rows share their places in the caches.
+bool isReadInPlace(const RotaGemm &g) {
+  auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
+  static const bool isNarrow = (~bits(dnnl::get_effective_cpu_isa()) &
+                                bits(dnnl::cpu_isa::avx512_core)) != 0;
+  return isNarrow && 1.0 / double(g.m) + 1.0 / double(g.n) >= 0.0038;
+}
+
+/// A matrix of f32 with gaps between its rows.
+struct Copy {
+  int64_t rows = 0, columns = 0;
+
+  int64_t stride() const { return columns + kGap; }
+  int64_t size() const { return rows * stride(); }
+};
+
 } // namespace
 
-/// The product of one tile shape, whatever its types.
+/// The product of one tile shape, whatever its types. Where oneDNN has no code
+/// for them, or is slow with operands whose rows are a step of k, f32 copies of
+/// parts of the operands are multiplied.
 class GemmTile {
 public:
-  explicit GemmTile(const RotaGemm &g) : g(g), direct(Product::make(g)) {
-    if (direct)
-      return;
-    auto blockOf = [&](int64_t depth) {
-      RotaGemm block = g;
-      block.k = depth;
-      block.lda = g.transposeA ? g.m : depth;
-      block.ldb = g.transposeB ? depth : g.n;
-      block.ldc = g.n;
-      block.typeA = block.typeB = block.typeC = ROTA_F32;
-      block.accumulate = 1;
-      return std::make_unique<Product>(block);
-    };
-    if (g.k >= kConvertDepth)
-      block = blockOf(kConvertDepth);
-    if (g.k % kConvertDepth != 0)
-      last = blockOf(g.k % kConvertDepth);
+  explicit GemmTile(const RotaGemm &g) : g(g) {
+    bool isF32 =
+        g.typeA == ROTA_F32 && g.typeB == ROTA_F32 && g.typeC == ROTA_F32;
+    if (isF32 && isReadInPlace(g)) {
+      int64_t crowded = g.transposeA ? kCrowdedStride : kVeryCrowdedStride;
+      copiesA = g.transposeA && g.lda % crowded == 0 && g.n >= kLeastReuse;
+      copiesB = !g.transposeB && g.ldb % crowded == 0 && g.m >= kLeastReuse;
+    }
+    if (!copiesA && !copiesB) {
+      direct = Product::make(g);
+      if (direct)
+        return;
+      copiesA = copiesB = copiesC = true;
+    }
+    if (g.k >= kCopiedDepth)
+      block = blockOf(kCopiedDepth);
+    if (g.k % kCopiedDepth != 0)
+      last = blockOf(g.k % kCopiedDepth);
   }
 
   void run(const void *a, const void *b, void *c) const {
     Worker &worker = Worker::get();
     if (direct)
       return direct->run(worker, a, b, c);
-    runConverted(worker, static_cast<const char *>(a),
-                 static_cast<const char *>(b), c);
+    runBlocks(worker, static_cast<const char *>(a),
+              static_cast<const char *>(b), c);
   }
 
 private:
-  void runConverted(Worker &worker, const char *a, const char *b,
-                    void *c) const {
-    int64_t depth = std::min(g.k, kConvertDepth);
-    float *c32 = static_cast<float *>(worker.operands.get(
-        (g.m * depth + depth * g.n + g.m * g.n) * sizeof(float)));
-    float *a32 = c32 + g.m * g.n, *b32 = a32 + g.m * depth;
-    if (g.accumulate)
-      widenRows(c, g.typeC, g.ldc, g.m, g.n, c32);
-    else
-      std::fill_n(c32, g.m * g.n, 0.0f);
-    for (int64_t k = 0; k < g.k; k += kConvertDepth) {
-      int64_t part = std::min(kConvertDepth, g.k - k);
-      const char *from =
+  /// Products with a transposed A are slow where rows are a multiple of so many
+  /// elements apart: on a Zen 3, of 94 GFLOP/s of a core, 46 at a multiple of
+  /// 1,024 and 72 at 768 without copies, 80 with them. Others are slow at the
+  /// second distance alone: 45, with copies 84.
+  static constexpr int64_t kCrowdedStride = 128, kVeryCrowdedStride = 1024;
+  /// The other operand's rows or columns from which a copy takes less time than
+  /// it saves.
+  static constexpr int64_t kLeastReuse = 128;
+
+  Copy copyOfA(int64_t depth) const {
+    return g.transposeA ? Copy{depth, g.m} : Copy{g.m, depth};
+  }
+  Copy copyOfB(int64_t depth) const {
+    return g.transposeB ? Copy{g.n, depth} : Copy{depth, g.n};
+  }
+  Copy copyOfC() const { return {g.m, g.n}; }
+
+  std::unique_ptr<Product> blockOf(int64_t depth) const {
+    RotaGemm block = g;
+    block.k = depth;
+    block.typeA = block.typeB = block.typeC = ROTA_F32;
+    block.accumulate = 1;
+    if (copiesA)
+      block.lda = copyOfA(depth).stride();
+    if (copiesB)
+      block.ldb = copyOfB(depth).stride();
+    if (copiesC)
+      block.ldc = copyOfC().stride();
+    return std::make_unique<Product>(block);
+  }
+
+  void runBlocks(Worker &worker, const char *a, const char *b, void *c) const {
+    int64_t depth = std::min(g.k, kCopiedDepth);
+    int64_t sizeA = copiesA ? copyOfA(depth).size() : 0;
+    int64_t sizeB = copiesB ? copyOfB(depth).size() : 0;
+    int64_t sizeC = copiesC ? copyOfC().size() : 0;
+    auto *a32 = static_cast<float *>(
+        worker.operands.get((sizeA + sizeB + sizeC) * sizeof(float)));
+    float *b32 = a32 + sizeA, *c32 = b32 + sizeB;
+    if (!copiesC)
+      c32 = static_cast<float *>(c);
+    int64_t strideC = copiesC ? copyOfC().stride() : g.ldc;
+    if (!g.accumulate)
+      for (int64_t row = 0; row < g.m; ++row)
+        std::fill_n(c32 + row * strideC, g.n, 0.0f);
+    else if (copiesC)
+      widenRows(c, g.typeC, g.ldc, g.m, g.n, c32, strideC);
+    for (int64_t k = 0; k < g.k; k += kCopiedDepth) {
+      int64_t part = std::min(kCopiedDepth, g.k - k);
+      const void *partA =
           a + k * (g.transposeA ? g.lda : 1) * elementBytes(g.typeA);
-      widenRows(from, g.typeA, g.lda, g.transposeA ? part : g.m,
-                g.transposeA ? g.m : part, a32);
-      from = b + k * (g.transposeB ? 1 : g.ldb) * elementBytes(g.typeB);
-      widenRows(from, g.typeB, g.ldb, g.transposeB ? g.n : part,
-                g.transposeB ? part : g.n, b32);
-      (part == kConvertDepth ? block : last)->run(worker, a32, b32, c32);
+      const void *partB =
+          b + k * (g.transposeB ? 1 : g.ldb) * elementBytes(g.typeB);
+      if (copiesA)
+        partA = copy(partA, g.typeA, g.lda, copyOfA(part), a32);
+      if (copiesB)
+        partB = copy(partB, g.typeB, g.ldb, copyOfB(part), b32);
+      (part == kCopiedDepth ? block : last)->run(worker, partA, partB, c32);
     }
-    narrowRows(c32, g.typeC, g.ldc, g.m, g.n, c);
+    if (copiesC)
+      narrowRows(c32, strideC, g.typeC, g.ldc, g.m, g.n, c);
+  }
+
+  static const void *copy(const void *from, int32_t type, int64_t stride,
+                          const Copy &shape, float *to) {
+    widenRows(from, type, stride, shape.rows, shape.columns, to,
+              shape.stride());
+    return to;
   }
 
   RotaGemm g;
+  bool copiesA = false, copiesB = false, copiesC = false;
   std::unique_ptr<Product> direct;      // or the two below
-  std::unique_ptr<Product> block, last; // f32, of kConvertDepth and of the rest
+  std::unique_ptr<Product> block, last; // of kCopiedDepth and of the rest
 };
 
 namespace {

@@ -160,11 +160,11 @@ struct Matrix {
   }
   float get(int64_t row, int64_t column) const {
     float value;
-    widenRows(at(row, column), type, 1, 1, 1, &value);
+    widenRows(at(row, column), type, 1, 1, 1, &value, 1);
     return value;
   }
   void set(int64_t row, int64_t column, float value) const {
-    narrowRows(&value, type, 1, 1, 1, at(row, column));
+    narrowRows(&value, 1, type, 1, 1, 1, at(row, column));
   }
 
   const BlasLtLayout *layout;
