@@ -91,7 +91,8 @@ def ChooseContextExchange : Pass<"choose-context-exchange", "::mlir::ModuleOp"> 
   let description = [{
     Marks attention and its derivative with `ring`, so that the context axis may
     divide their sequence. Without the mark each rank of the axis gathers queries,
-    keys and values, and computes attention of the whole sequence. With `balanced`
+    keys and values, and computes attention of the whole sequence, which is worth
+    it for short ones alone. With `balanced`
     too, ranks exchange halves of their blocks so that all have equal work.
 
     `exchange=gather` marks none. `exchange=ring` marks all but bidirectional
@@ -125,7 +126,7 @@ def ChooseContextExchange : Pass<"choose-context-exchange", "::mlir::ModuleOp"> 
   }];
   let dependentDialects = ["::mlir::rota::RotaDialect"];
   let options = [
-    Option<"exchange", "exchange", "ContextExchange", "ContextExchange::Gather",
+    Option<"exchange", "exchange", "ContextExchange", "ContextExchange::Auto",
            "gather, ring, balanced-ring, or auto: what takes the least time",
            "::rota::valuesOf<ContextExchange>()">
   ];

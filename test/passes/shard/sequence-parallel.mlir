@@ -4,7 +4,7 @@
 // the weights' gradients, whose products run beside the other collectives.
 // RUN: rota compile --model %source/models/configs/110m/config.json --batch-size 2 --sequence-length 16 --dtype bf16 --emit differentiated -o %t.mlir
 // RUN: rota-opt %t.mlir --shard=mesh=sequence=4 | FileCheck %s
-// RUN: rota-opt %t.mlir --shard=mesh=context=2 | FileCheck %s --check-prefix=CONTEXT
+// RUN: rota-opt %t.mlir --shard="mesh=context=2 exchange=gather" | FileCheck %s --check-prefix=CONTEXT
 // RUN: not rota-opt %t.mlir --shard="mesh=sequence=4 mode=explicit rules=gather/length=" 2>&1 | FileCheck %s --check-prefix=EXPLICIT
 
 // The gain of a norm is the same on all ranks, which see other tokens each.
@@ -44,7 +44,7 @@
 // CHECK-SAME: tensor<2x16xi32>
 // CHECK-SAME: tensor<f32> {rota.sharding = #rota.sharding<[]>}
 
-// Over `context` every rank computes attention for all queries.
+// Over `context`, gathered, every rank computes attention for all queries.
 // CONTEXT-LABEL: func.func @forward
 // CONTEXT-SAME: %arg0: tensor<2x8x768xbf16>
 // CONTEXT: rota.shard_slice {{.*}} dim = 0 axes [<context>] {{.*}}'rota.rope'
