@@ -216,9 +216,8 @@ double DivisionCosts::costOf(Type type, ShardingAttr from, ShardingAttr to,
   if (isNew)
     place->second =
         planReshard(cast<RankedTensorType>(type), from, to, mesh, fill)
-            .cost()
-            .weight();
-  return double(place->second);
+            .weightOn(machine, mesh);
+  return place->second;
 }
 
 double DivisionCosts::workOf(Operation *op, const FactorAxes &factors) const {

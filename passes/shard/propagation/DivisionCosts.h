@@ -16,10 +16,12 @@ namespace mlir::rota {
 
 struct CountedRows; // ir/rota/experts/CountedRows.h
 
-/// Costs in bytes that a rank sends. A value costs the plans of
-/// ReshardPlanner.h from the sharding in which it is made to each different one
-/// that some use needs, rows of experts by the part of them that is expected to
-/// be filled. Work costs what a rank could send in its time (Machine.h).
+/// Costs in bytes that a rank sends to its nearest neighbours: through slower
+/// levels of the machine's network, as many as take the same time. A value costs
+/// the plans of ReshardPlanner.h from the sharding in which it is made to each
+/// different one that some use needs, rows of experts by the part of them that
+/// is expected to be filled. Work costs what a rank could send in its time
+/// (Machine.h).
 class DivisionCosts {
 public:
   /// All ops are divided as `propagation`, which has run, says.
@@ -89,7 +91,7 @@ private:
   llvm::DenseMap<Value, double> valueCosts;
   std::unordered_map<Operation *, llvm::SetVector<Value>> changed;
   /// By type, shardings and fill.
-  llvm::DenseMap<std::tuple<Type, Attribute, Attribute, Attribute>, int64_t>
+  llvm::DenseMap<std::tuple<Type, Attribute, Attribute, Attribute>, double>
       costs;
 };
 

@@ -118,7 +118,7 @@ int64_t RowDivision::run() {
 
 double RowDivision::costOf(Value value, ShardingAttr from, ShardingAttr to) {
   auto type = cast<RankedTensorType>(value.getType());
-  return double(planReshard(type, from, to, mesh).cost().weight());
+  return planReshard(type, from, to, mesh).weightOn(machine, mesh);
 }
 
 /// Gathers of the operands' rows, and the work that ranks then repeat. Ranks

@@ -2,6 +2,7 @@
 //
 // Dijkstra's search over layouts, and the ops of the plan that it finds.
 #include "passes/shard/reshard/ReshardPlanner.h"
+#include "ir/rota/cost/Machine.h"
 #include "ir/rota/cost/Traffic.h"
 #include "ir/rota/experts/Experts.h"
 #include "passes/shard/reshard/ReshardMoves.h"
@@ -21,6 +22,28 @@ ReshardCost ReshardPlan::cost() const {
   for (const ReshardStep &step : steps)
     sum = sum + step.cost;
   return sum;
+}
+
+/// The time of bytes among the ranks of the axes, beside that of as many bytes
+/// to nearest neighbours.
+static double slowdown(ArrayRef<AxisRefAttr> axes, const Machine &machine,
+                       MeshAttr mesh) {
+  if (machine.network.size() == 1)
+    return 1;
+  constexpr double bytes = 1 << 30;
+  MeshGroup group = groupOf(axes, mesh);
+  double seconds = machine.secondsOfCollective(bytes, group) -
+                   machine.secondsOfCollective(0, group);
+  return seconds * machine.network.front().reached() / bytes;
+}
+
+double ReshardPlan::weightOn(const Machine &machine, MeshAttr mesh) const {
+  double weight = 0;
+  for (const ReshardStep &step : steps)
+    if (step.cost.messages > 0)
+      weight += double(step.cost.bytes) * slowdown(step.axes, machine, mesh) +
+                double(step.cost.messages * ReshardCost::messageBytes);
+  return weight;
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,8 @@
 
 namespace mlir::rota {
 
+struct Machine; // ir/rota/cost/Machine.h
+
 /// The cost of communication for one rank.
 struct ReshardCost {
   /// A message's fixed cost in bytes: about 10 us at 6.5 GB/s.
@@ -52,6 +54,10 @@ struct ReshardStep {
 struct ReshardPlan {
   SmallVector<ReshardStep> steps;
   ReshardCost cost() const;
+  /// The weight of the cost on this machine: bytes through slower levels of its
+  /// network count as many as a rank sends to its nearest neighbours in their
+  /// time.
+  double weightOn(const Machine &machine, MeshAttr mesh) const;
 };
 
 /// The cheapest steps from `from` to `to` for a tensor of type `whole`.
