@@ -131,12 +131,6 @@ typedef struct RotaGemm {
 void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
               const void *b, void *c);
 
-/// rotaGemm on host memory. The runtime's member of the archive that has it
-/// needs oneDNN. A trainer that computes no products on the host defines it
-/// itself, so that the linker leaves that member out.
-void rotaHostGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
-                  const void *b, void *c);
-
 /// Starts the collective of that number in the program's description on this
 /// rank's group: `input` and `output` are the whole tensor or this rank's part,
 /// as its kind says, and overlap only where it works in place. Returns a number

@@ -20,12 +20,6 @@ public:
       chips.assign(trainerChips().begin(), trainerChips().end());
   }
 
-  LogicalResult addKernels(ModuleOp tasks,
-                           KernelLibrary &library) const override {
-    LogicalResult added = GpuDeviceCode::addKernels(tasks, library);
-    addNoHostGemm(tasks);
-    return added;
-  }
   LogicalResult findTools(Location loc, const LinkOptions &options) override {
     auto found = findPtxas(loc, options.ptxas);
     if (succeeded(found))

@@ -87,11 +87,10 @@ LogicalResult linkTrainer(Location loc, StringRef object, StringRef output,
   MemoryFile result("rota-trainer", error);
   if (error)
     return cannotMake(loc, error);
-  // A trainer that computes no products on the host needs no oneDNN to start.
-  std::vector<std::string> arguments{
-      *driver,  objectFile.path(), *runtime, "-Wl,--as-needed",
-      "-ldnnl", "-lpthread",       "-ldl",   "-lm",
-      "-o"};
+  std::vector<std::string> arguments{*driver,     objectFile.path(),
+                                     *runtime,    "-Wl,--as-needed",
+                                     "-lpthread", "-ldl",
+                                     "-lm",       "-o"};
   SmallString<128> named; // for linkers that need a file to rename
   llvm::FileRemover remover;
   // lld is six times as fast as the default linker, always there with this

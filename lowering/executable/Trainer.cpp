@@ -60,19 +60,6 @@ LogicalResult addCpuKernels(ModuleOp tasks, KernelLibrary &library) {
   return success();
 }
 
-void addNoHostGemm(ModuleOp tasks) {
-  ImplicitLocOpBuilder b(tasks.getLoc(), tasks.getContext());
-  b.setInsertionPointToEnd(tasks.getBody());
-  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  auto function = LLVM::LLVMFuncOp::create(
-      b, "rotaHostGemm",
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                  SmallVector<Type>(5, pointer)));
-  b.setInsertionPointToStart(function.addEntryBlock(b));
-  LLVM::Trap::create(b);
-  LLVM::UnreachableOp::create(b);
-}
-
 void addProgramData(ModuleOp tasks, const Program &program) {
   ImplicitLocOpBuilder b(tasks.getLoc(), tasks.getContext());
   b.setInsertionPointToEnd(tasks.getBody());

@@ -12,9 +12,6 @@ namespace rota::lowering {
 /// tasks, where they are declared. The library is empty afterwards.
 llvm::LogicalResult addCpuKernels(mlir::ModuleOp tasks, KernelLibrary &library);
 
-/// Defines rotaHostGemm of runtime/Abi.h as a function without callers.
-void addNoHostGemm(mlir::ModuleOp tasks);
-
 /// Adds the program's data that runtime/Abi.h declares, `program` among it as
 /// bytes. The code of GPU kernels is not there yet.
 void addProgramData(mlir::ModuleOp tasks, const Program &program);

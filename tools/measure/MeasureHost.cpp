@@ -3,6 +3,7 @@
 // The parts of a measurement in order, and their sources. Compiled with
 // exceptions, which do not leave this file.
 #include "tools/measure/MeasureHost.h"
+#include "runtime/device/cpu/OneDnn.h"
 #include "tools/measure/Team.h"
 
 #include <ctime>
@@ -69,6 +70,7 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
 
 std::optional<HostMeasurement> measureHost(const HostRequest &request,
                                            std::string &error) try {
+  loadOneDnn();
   HostMeasurement result;
   mlir::rota::Machine &machine = result.machine;
   machine = {};

@@ -62,8 +62,8 @@ Repeated makeProduct(const RotaGemm &gemm) {
   auto work = std::make_shared<Work>(gemm);
   return [work] {
     int64_t place = work->next, b = place + work->a, c = b + work->b;
-    rotaHostGemm(&work->context, &work->gemm, work->memory.at(place),
-                 work->memory.at(b), work->memory.at(c));
+    multiplyOnCpu(&work->context, work->gemm, work->memory.at(place),
+                  work->memory.at(b), work->memory.at(c));
     work->next = (place + work->copy) % work->memory.bytes();
   };
 }

@@ -4,13 +4,13 @@
 #include "runtime/Error.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
 #include "runtime/collective/nccl/NcclApi.h"
+#include "runtime/device/cpu/OneDnn.h"
 #include "runtime/device/cuda/BlasLtApi.h"
 #include "runtime/device/cuda/DriverApi.h"
 
 #include "llvm-c/Core.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include <dnnl.h>
 #include <fmt/format.h>
 #include <pcre2.h>
 #include <string>
@@ -23,12 +23,6 @@ std::string llvmVersion() {
   unsigned major = 0, minor = 0, patch = 0;
   LLVMGetVersion(&major, &minor, &patch);
   return fmt::format("{}.{}.{}", major, minor, patch);
-}
-
-std::string oneDnnVersion() {
-  const dnnl_version_t *version = dnnl_version();
-  return fmt::format("{}.{}.{}", version->major, version->minor,
-                     version->patch);
 }
 
 /// "10.42", without the date after it.
@@ -82,7 +76,7 @@ void printVersion() {
   fmt::print("rota {}\n", ROTA_VERSION);
   const std::pair<const char *, std::string> libraries[] = {
       {"LLVM and MLIR", llvmVersion()},
-      {"oneDNN", oneDnnVersion()},
+      {"oneDNN", ifUsable(oneDnnVersion)},
       {"PCRE2", pcre2Version()},
       {"ICU", icuVersion()},
       {"sentencepiece", ROTA_SENTENCEPIECE_VERSION},

@@ -122,13 +122,8 @@ GemmTiles tileGemm(const RotaGemm &g) {
   return cut;
 }
 
-} // namespace rota
-
-using namespace rota;
-
-void rotaHostGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
-                  const void *b, void *c) {
-  const RotaGemm &g = *gemm;
+void multiplyOnCpu(RotaContext *context, const RotaGemm &g, const void *a,
+                   const void *b, void *c) {
   if (auto fault = findFault(g))
     return reportFailure(context, toString(g) + ": " + *fault);
   if (g.batch == 0 || g.m == 0 || g.n == 0)
@@ -142,3 +137,5 @@ void rotaHostGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
     reportFailure(context, toString(g) + ": " + error.what());
   }
 }
+
+} // namespace rota

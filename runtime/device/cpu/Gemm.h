@@ -22,10 +22,8 @@ struct GemmTiles {
 GemmTiles tileGemm(const RotaGemm &gemm);
 
 /// rotaGemm on host memory. A fault is reported to the context.
-inline void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm,
-                          const void *a, const void *b, void *c) {
-  rotaHostGemm(context, &gemm, a, b, c);
-}
+void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm, const void *a,
+                   const void *b, void *c);
 
 } // namespace rota
 

@@ -3,11 +3,9 @@
 
 #include "runtime/device/GemmShape.h"
 #include "runtime/device/cpu/GemmConvert.h"
+#include "runtime/device/cpu/OneDnn.h"
 
 #include <algorithm>
-#include <cstring>
-#include <dlfcn.h>
-#include <dnnl.hpp>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -24,101 +22,20 @@ constexpr int64_t kGap = 16;
 /// experts some hundred.
 constexpr size_t kMaxPrimitives = 512;
 
-const dnnl::engine &cpuEngine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-/// A thread's state for running tiles. Its constructor turns off oneDNN's own
-/// threads for the calling thread, in the OpenMP library that oneDNN uses.
+/// Memory of a thread that runs tiles.
 struct Worker {
-  Worker() {
-    using SetThreads = void (*)(int);
-    if (void *symbol = dlsym(RTLD_DEFAULT, "omp_set_num_threads"))
-      reinterpret_cast<SetThreads>(symbol)(1);
-    stream = dnnl::stream(cpuEngine());
-  }
   static Worker &get() {
     thread_local Worker worker;
     return worker;
   }
 
-  dnnl::stream stream;
   Scratch library;  // asked for by oneDNN
   Scratch operands; // copies of them in f32
 };
 
-dnnl::memory::data_type libraryType(int32_t type) {
-  return type == ROTA_F32 ? dnnl::memory::data_type::f32
-                          : dnnl::memory::data_type::bf16;
-}
-
-dnnl::memory::desc describe(int64_t rows, int64_t columns, int64_t stride,
-                            bool transposed, int32_t type) {
-  using Dims = dnnl::memory::dims;
-  return {Dims{rows, columns}, libraryType(type),
-          transposed ? Dims{1, stride} : Dims{stride, 1}};
-}
-
-/// A compiled product of one tile shape.
-class Product {
-public:
-  /// Null where oneDNN has no fast code for these types on this machine.
-  static std::unique_ptr<Product> make(const RotaGemm &g) {
-    try {
-      auto product = std::make_unique<Product>(g);
-      bool slow = std::strstr(product->description.impl_info_str(), "ref");
-      return slow ? nullptr : std::move(product);
-    } catch (const dnnl::error &error) {
-      if (error.status == dnnl_unimplemented)
-        return nullptr;
-      throw;
-    }
-  }
-
-  explicit Product(const RotaGemm &g) {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (g.accumulate) {
-      dnnl::post_ops add;
-      add.append_sum(1.0f);
-      attributes.set_post_ops(add);
-    }
-    dnnl::matmul::desc shape(describe(g.m, g.k, g.lda, g.transposeA, g.typeA),
-                             describe(g.k, g.n, g.ldb, g.transposeB, g.typeB),
-                             describe(g.m, g.n, g.ldc, false, g.typeC));
-    description = {shape, attributes, cpuEngine()};
-    primitive = dnnl::matmul(description);
-  }
-
-  void run(Worker &worker, const void *a, const void *b, void *c) const {
-    const dnnl::engine &engine = cpuEngine();
-    dnnl::memory::desc scratch = description.scratchpad_desc();
-    void *space = worker.library.get(scratch.get_size());
-    primitive.execute(
-        worker.stream,
-        {{DNNL_ARG_SRC,
-          {description.src_desc(), engine, const_cast<void *>(a)}},
-         {DNNL_ARG_WEIGHTS,
-          {description.weights_desc(), engine, const_cast<void *>(b)}},
-         {DNNL_ARG_DST, {description.dst_desc(), engine, c}},
-         {DNNL_ARG_SCRATCHPAD, {scratch, engine, space}}});
-  }
-
-private:
-  dnnl::matmul::primitive_desc description;
-  dnnl::matmul primitive;
-};
-
-/// Whether oneDNN reads the operands of an f32 product where they lie, instead
-/// of in panels that it copies itself. So it says of processors without AVX-512
-/// (nocopy_checker_avx2 in its gemm_driver.cpp); with AVX-512 it copies where
-/// rows share their places in the caches.
-bool isReadInPlace(const RotaGemm &g) {
-  auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
-  static const bool isNarrow = (~bits(dnnl::get_effective_cpu_isa()) &
-                                bits(dnnl::cpu_isa::avx512_core)) != 0;
-  return isNarrow && 1.0 / double(g.m) + 1.0 / double(g.n) >= 0.0038;
+void runProduct(const OneDnnProduct &product, Worker &worker, const void *a,
+                const void *b, void *c) {
+  product.run(a, b, c, worker.library.get(product.scratchBytes()));
 }
 
 /// A matrix of f32 with gaps between its rows.
@@ -139,13 +56,13 @@ public:
   explicit GemmTile(const RotaGemm &g) : g(g) {
     bool isF32 =
         g.typeA == ROTA_F32 && g.typeB == ROTA_F32 && g.typeC == ROTA_F32;
-    if (isF32 && isReadInPlace(g)) {
+    if (isF32 && OneDnnProduct::readsInPlace(g)) {
       int64_t crowded = g.transposeA ? kCrowdedStride : kVeryCrowdedStride;
       copiesA = g.transposeA && g.lda % crowded == 0 && g.n >= kLeastReuse;
       copiesB = !g.transposeB && g.ldb % crowded == 0 && g.m >= kLeastReuse;
     }
     if (!copiesA && !copiesB) {
-      direct = Product::make(g);
+      direct = OneDnnProduct::make(g, /*mayBeSlow=*/false);
       if (direct)
         return;
       copiesA = copiesB = copiesC = true;
@@ -159,7 +76,7 @@ public:
   void run(const void *a, const void *b, void *c) const {
     Worker &worker = Worker::get();
     if (direct)
-      return direct->run(worker, a, b, c);
+      return runProduct(*direct, worker, a, b, c);
     runBlocks(worker, static_cast<const char *>(a),
               static_cast<const char *>(b), c);
   }
@@ -182,7 +99,7 @@ private:
   }
   Copy copyOfC() const { return {g.m, g.n}; }
 
-  std::unique_ptr<Product> blockOf(int64_t depth) const {
+  std::unique_ptr<OneDnnProduct> blockOf(int64_t depth) const {
     RotaGemm block = g;
     block.k = depth;
     block.typeA = block.typeB = block.typeC = ROTA_F32;
@@ -193,7 +110,7 @@ private:
       block.ldb = copyOfB(depth).stride();
     if (copiesC)
       block.ldc = copyOfC().stride();
-    return std::make_unique<Product>(block);
+    return OneDnnProduct::make(block, /*mayBeSlow=*/true);
   }
 
   void runBlocks(Worker &worker, const char *a, const char *b, void *c) const {
@@ -222,7 +139,8 @@ private:
         partA = copy(partA, g.typeA, g.lda, copyOfA(part), a32);
       if (copiesB)
         partB = copy(partB, g.typeB, g.ldb, copyOfB(part), b32);
-      (part == kCopiedDepth ? block : last)->run(worker, partA, partB, c32);
+      runProduct(part == kCopiedDepth ? *block : *last, worker, partA, partB,
+                 c32);
     }
     if (copiesC)
       narrowRows(c32, strideC, g.typeC, g.ldc, g.m, g.n, c);
@@ -237,8 +155,8 @@ private:
 
   RotaGemm g;
   bool copiesA = false, copiesB = false, copiesC = false;
-  std::unique_ptr<Product> direct;      // or the two below
-  std::unique_ptr<Product> block, last; // of kCopiedDepth and of the rest
+  std::unique_ptr<OneDnnProduct> direct;      // or the two below
+  std::unique_ptr<OneDnnProduct> block, last; // of kCopiedDepth, of the rest
 };
 
 namespace {
@@ -255,7 +173,6 @@ public:
     return tiles[key] = std::make_shared<GemmTile>(tile);
   }
   static TileCache &get() {
-    Worker::get(); // primitives are compiled for the threads that run them: one
     thread_local TileCache cache;
     return cache;
   }

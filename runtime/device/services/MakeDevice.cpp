@@ -4,6 +4,7 @@
 // in the table.
 #include "runtime/device/services/MakeDevice.h"
 #include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/cpu/OneDnn.h"
 #include "runtime/device/cuda/CublasLtProducts.h"
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/simt/EmulatedDriver.h"
@@ -17,6 +18,7 @@ namespace {
 using Code = std::span<const RotaGpuCode>;
 
 Devices makeCpus(size_t ranks, Code, const DeviceOptions &) {
+  loadOneDnn(); // its absence ends the run before it begins
   Devices devices;
   for (size_t i = 0; i < ranks; ++i)
     devices.ranks.push_back(std::make_unique<CpuDevice>());
