@@ -40,6 +40,10 @@ public:
   virtual int64_t highWater() const = 0;
   /// Bytes of the allocation that physical memory backs now.
   virtual int64_t residentBytes() const = 0;
+  /// Has physical memory back `count` bytes from `begin` on, a multiple of 2
+  /// MiB, where it otherwise comes page by page with the first writes. No byte
+  /// changes. Any thread may call it.
+  virtual void populate(int64_t begin, int64_t count) const {}
 
 protected:
   explicit Arena(int64_t bytes) : size(bytes) {}
@@ -220,6 +224,11 @@ public:
                         const void *a, const void *b, void *c) = 0;
   virtual void checkIndices(RotaContext *context, const int32_t *indices,
                             int64_t count, int64_t least, int64_t bound) = 0;
+  /// Compiles the products that tasks will ask for, where that would hold them
+  /// up, on all threads that are free. runTasks(context) runs each task; with
+  /// that context tasks do none of their work. The caller holds a core.
+  virtual void prepareProducts(RotaContext *context,
+                               FunctionRef<void(RotaContext *)> runTasks) {}
   virtual void useWorkspace(void *place, void *second, int64_t bytes) = 0;
 
   /// Waits until all work is done.

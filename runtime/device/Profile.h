@@ -36,6 +36,8 @@ public:
   void addGemm(const RotaGemm &gemm, Span span);
   /// Adds the times of all spans so far, which the device then may forget.
   void settle(Device &device);
+  /// Forgets what was added.
+  void clear() { *this = {}; }
 
   /// The tables under the program's names; functions[i] is its kernel i.
   Table tasks(const Program &program) const;

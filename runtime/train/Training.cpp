@@ -3,6 +3,7 @@
 #include "runtime/train/state/Initialize.h"
 #include "runtime/train/state/Tensors.h"
 #include "runtime/train/step/LearningRate.h"
+#include "runtime/train/step/PrepareFirstStep.h"
 #include "runtime/train/step/StepBarrier.h"
 
 #include <algorithm>
@@ -67,6 +68,7 @@ void Training::continueAfter(const ResumedRun &resumed) {
 
 /// The first state: a checkpoint's, given weights, or drawn.
 void Training::prepare() {
+  prepareFirstStep(rank);
   initializeStates(rank);
   std::optional<ResumedRun> resumed =
       resume(rank, {options.resume, options.checkpoints.folder, identity});
@@ -161,10 +163,19 @@ void Training::runStep(int64_t t) {
   tryStep(t);
 }
 
+/// Drops the work so far from the profile: a first step has costs of its own.
+void Training::leaveOutOfProfile() {
+  phases.clear();
+  if (rank.profile())
+    rank.profile()->clear();
+}
+
 /// Returns whether another step follows.
 bool Training::step(int64_t t) {
   rank.flight().add(FlightEvent::StepBegin, t);
   runStep(t);
+  if (isFirst(t) && t < end.lastStep())
+    leaveOutOfProfile();
   PendingStep now = results.start(t, report.keeps(t));
   StepEnd ends = end.decide(t, checkpoints.isDue(t), checkpoints.asks());
   finishPrevious();
@@ -211,7 +222,7 @@ bool Training::finish(const PendingStep &step, StepEnd ends) {
   throughput.add(seconds);
   progress.tokensPerSecond = throughput.tokensPerSecond();
   progress.utilization = throughput.utilization();
-  phases.add("step", seconds);
+  phases.add(isFirst(t) ? "first step" : "step", seconds);
   time.addStep(seconds);
   progress.checkpointStall = 0.0;
   // A checkpoint has the validation of its step. The time after a signal is

@@ -33,7 +33,9 @@ private:
   void prepare();
   void continueAfter(const ResumedRun &resumed);
   bool step(int64_t t);
+  bool isFirst(int64_t t) const { return t == done + 1; }
   void runStep(int64_t t);
+  void leaveOutOfProfile();
   bool tryStep(int64_t t);
   void rollBack(int64_t t);
   void confirmUpdate(int64_t t);

@@ -55,9 +55,11 @@ template <typename T> T *addressOf(const Rank &rank, int64_t offset) {
   return static_cast<T *>(rank.at(offset));
 }
 
-/// The rank whose task this is.
+/// The rank whose task this is; null where tasks run for the shapes of their
+/// products alone.
 inline Rank *rankOf(RotaContext *context) {
-  return &static_cast<TaskContext *>(context->collectives)->owner();
+  auto *own = dynamic_cast<TaskContext *>(context->collectives);
+  return own ? &own->owner() : nullptr;
 }
 
 /// All ranks of a program as threads of this process.

@@ -18,8 +18,8 @@ static void backwardThatFails(RotaContext *context, const RotaFrame *frame) {
   static thread_local int calls = 0;
   const char *rank = std::getenv("ROTA_FAIL");
   auto *self = rankOf(context);
-  int64_t aStep = self->program().microbatches;
-  if (rank && self->number() == std::atoi(rank) && ++calls > aStep)
+  if (rank && self && self->number() == std::atoi(rank) &&
+      ++calls > self->program().microbatches)
     return reportFailure(context, "made to fail");
   lineTasks[2](context, frame);
 }

@@ -5,6 +5,7 @@
 #define ROTA_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/cpu/PrepareProducts.h"
 
 namespace rota {
 
@@ -46,6 +47,10 @@ public:
               int64_t rows, int64_t grain) override;
   void multiply(RotaContext *context, const RotaGemm &gemm, const void *a,
                 const void *b, void *c) override;
+  void prepareProducts(RotaContext *context,
+                       FunctionRef<void(RotaContext *)> runTasks) override {
+    prepareProductsOnCpu(context, runTasks);
+  }
   void checkIndices(RotaContext *context, const int32_t *indices, int64_t count,
                     int64_t least, int64_t bound) override;
   void useWorkspace(void *, void *, int64_t) override {}

@@ -42,7 +42,7 @@ void clear(const RotaGemm &g, char *c) {
                   0, g.n * elementBytes(g.typeC));
 }
 
-/// The tile at the top left, of `m` x `n` elements, as a product of its own.
+/// A tile of `m` x `n` elements, as a product of its own.
 RotaGemm tileOf(const RotaGemm &g, int64_t m, int64_t n) {
   RotaGemm tile = g;
   tile.batch = 1;
@@ -58,13 +58,11 @@ RotaGemm tileOf(const RotaGemm &g, int64_t m, int64_t n) {
 void runTiles(RotaContext *context, const RotaGemm &g, const char *a,
               const char *b, char *c) {
   GemmTiles cut = tileGemm(g);
-  int64_t lastM = g.m - (cut.countM - 1) * cut.tileM;
-  int64_t lastN = g.n - (cut.countN - 1) * cut.tileN;
-  // Compiled here, by one thread: [inner or last row][inner or last column].
-  GemmTileRef tiles[2][2];
-  for (int last = 0; last < 4; ++last)
-    tiles[last / 2][last % 2] = findGemmTile(
-        tileOf(g, last / 2 ? lastM : cut.tileM, last % 2 ? lastN : cut.tileN));
+  // Compiled here, by one thread.
+  GemmTileRef tiles[4];
+  std::array<RotaGemm, 4> forms = tilesOf(g);
+  for (int i = 0; i < 4; ++i)
+    tiles[i] = findGemmTile(forms[i]);
   int64_t perBatch = cut.countM * cut.countN;
   parallelPieces(context, g.batch * perBatch, [&](int64_t piece) {
     int64_t batch = piece / perBatch;
@@ -74,8 +72,8 @@ void runTiles(RotaContext *context, const RotaGemm &g, const char *a,
     int64_t fromB = batch * g.strideB + column * (g.transposeB ? g.ldb : 1);
     int64_t toC = batch * g.strideC + row * g.ldc + column;
     try {
-      runGemmTile(*tiles[i + 1 == cut.countM][j + 1 == cut.countN],
-                  a + fromA * elementBytes(g.typeA),
+      int form = 2 * (i + 1 == cut.countM) + (j + 1 == cut.countN);
+      runGemmTile(*tiles[form], a + fromA * elementBytes(g.typeA),
                   b + fromB * elementBytes(g.typeB),
                   c + toC * elementBytes(g.typeC));
     } catch (const std::exception &error) {
@@ -120,6 +118,14 @@ GemmTiles tileGemm(const RotaGemm &g) {
   cut.countM = ceilDiv(g.m, cut.tileM);
   cut.countN = ceilDiv(g.n, cut.tileN);
   return cut;
+}
+
+std::array<RotaGemm, 4> tilesOf(const RotaGemm &g) {
+  GemmTiles cut = tileGemm(g);
+  int64_t lastM = g.m - (cut.countM - 1) * cut.tileM;
+  int64_t lastN = g.n - (cut.countN - 1) * cut.tileN;
+  return {tileOf(g, cut.tileM, cut.tileN), tileOf(g, cut.tileM, lastN),
+          tileOf(g, lastM, cut.tileN), tileOf(g, lastM, lastN)};
 }
 
 void multiplyOnCpu(RotaContext *context, const RotaGemm &g, const void *a,

@@ -8,6 +8,7 @@
 
 #include "runtime/Abi.h"
 
+#include <array>
 #include <cstdint>
 
 namespace rota {
@@ -20,6 +21,11 @@ struct GemmTiles {
 };
 
 GemmTiles tileGemm(const RotaGemm &gemm);
+
+/// The tiles of a product as products of their own: an inner one, the last of a
+/// row, the last of a column, and the last of all. Of a product without faults
+/// whose sizes are not 0.
+std::array<RotaGemm, 4> tilesOf(const RotaGemm &gemm);
 
 /// rotaGemm on host memory. A fault is reported to the context.
 void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm, const void *a,

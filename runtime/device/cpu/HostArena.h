@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host memory: one anonymous mapping, with huge pages advised.
+// Host memory: one anonymous mapping, with huge pages wherever they fit.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_HOSTARENA_H
 #define ROTA_RUNTIME_DEVICE_CPU_HOSTARENA_H
 
@@ -17,6 +17,10 @@ public:
   int64_t highWater() const override;
   /// A multiple of the page size, of 2 MiB where the system gave huge pages.
   int64_t residentBytes() const override;
+  void populate(int64_t begin, int64_t count) const override;
+
+private:
+  void *mapping = nullptr; // of `size` bytes and a huge page
 };
 
 } // namespace rota

@@ -101,7 +101,9 @@ Rows executionRows(Options &o) {
        anyRun | Command::Plan | Command::Schedule | Command::Checkpoint |
            Command::Convert | Command::Machine | Command::Tokenize,
        &o.json},
-      {"profile", output, "", "Calls and time of each task, kernel and product",
+      {"profile", output, "",
+       "Calls and time of each task, kernel and product; in training without "
+       "those of the first step",
        runs, &o.profile},
       {"trace", output, "PATH", "Write the actions as a Chrome trace", runs,
        &o.trace}};

@@ -27,6 +27,9 @@ public:
     entry.seconds += seconds;
   }
 
+  /// Forgets what was added.
+  void clear() { phases.clear(); }
+
   const Profile::Table &table() const { return phases; }
 
 private:
