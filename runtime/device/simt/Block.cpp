@@ -27,6 +27,7 @@ std::vector<std::string> Block::run(const RotaSimtKernel &kernel,
   if (seed)
     *seed += number * 0x9E3779B97F4A7C15ull; // another order in each block
   currentBlock = this;
+  memory.setBlock(static_cast<uint32_t>(number));
   if (!memory.startBlock(kernel.sharedBytes + launch.sharedBytes,
                          kernel.checked, liveLanes) ||
       !scheduler.run(threads.size(), seed))

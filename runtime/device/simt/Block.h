@@ -36,6 +36,10 @@ class Block {
 public:
   explicit Block(const Buffers &buffers);
 
+  /// The blocks that follow are of this launch.
+  void startLaunch(const OrderedOperation &launch, const StreamOrder &order) {
+    memory.startLaunch(launch, order);
+  }
   /// Runs block `number` of the grid and returns its errors.
   std::vector<std::string> run(const RotaSimtKernel &kernel,
                                const Launch &launch, uint64_t number);

@@ -99,13 +99,7 @@ bool BlockMemory::read(const MemoryAccess &access) {
       report(access, conflict);
     return true;
   }
-  std::string wrong = buffers.read(access.address, access.bytes);
-  if (wrong.empty())
-    return true;
-  bool outside = !buffers.contains(access.address, access.bytes);
-  reports.add(outside ? Fault::OutOfBounds : Fault::Unwritten, access.thread,
-              access.site, 0, "reads {}", wrong);
-  return !outside;
+  return accessGlobal(access, /*isWrite=*/false);
 }
 
 bool BlockMemory::write(const MemoryAccess &access, const void *value) {
@@ -122,12 +116,42 @@ bool BlockMemory::write(const MemoryAccess &access, const void *value) {
       report(access, conflict);
     return true;
   }
-  std::string wrong = buffers.write(access.address, access.bytes);
-  if (wrong.empty())
+  return accessGlobal(access, /*isWrite=*/true);
+}
+
+bool BlockMemory::accessGlobal(const MemoryAccess &access, bool isWrite) {
+  if (buffers.isEmpty())
     return true;
-  reports.add(Fault::OutOfBounds, access.thread, access.site, 0, "writes {}",
-              wrong);
-  return false;
+  const char *verb = isWrite ? "writes" : "reads";
+  const GlobalBuffer *buffer = buffers.find(access.address, access.bytes);
+  if (!buffer) {
+    reports.add(Fault::OutOfBounds, access.thread, access.site, 0, "{} {}",
+                verb, buffers.describe(access.address, access.bytes));
+    return false;
+  }
+  uint64_t offset = buffer->offsetOf(access.address);
+  if (isWrite) {
+    buffer->markWritten(offset, access.bytes);
+  } else if (auto byte = buffer->findUnwritten(offset, access.bytes)) {
+    reports.add(Fault::Unwritten, access.thread, access.site, 0,
+                "reads byte {} of '{}', which was never written", *byte,
+                buffer->name);
+    return false;
+  }
+  if (operation.id() == 0)
+    return true;
+  auto conflict =
+      buffer->shadow->access(isWrite, offset, access.bytes, operation, block);
+  if (!conflict)
+    return true;
+  if (conflict->other == 0)
+    reports.add(Fault::Race, access.thread, access.site, 0, "{} {}", verb,
+                describe(*conflict, *buffer, *order));
+  else
+    reports.add(Fault::Unordered, access.thread, access.site, 0, "on {}, {} {}",
+                order->laneOf(operation.id()), verb,
+                describe(*conflict, *buffer, *order));
+  return true;
 }
 
 bool BlockMemory::startCopy(const MemoryAccess &access) {

@@ -27,6 +27,13 @@ public:
   /// system has no memory.
   [[nodiscard]] bool startBlock(uint64_t sharedBytes, bool checked,
                                 const std::vector<uint32_t> &liveLanes);
+  /// The launch that the next blocks belong to.
+  void startLaunch(const OrderedOperation &launch, const StreamOrder &streamOrder) {
+    operation = launch;
+    order = &streamOrder;
+  }
+  /// The number of the block in the grid.
+  void setBlock(uint32_t number) { block = number; }
 
   char *shared() const { return base; }
   SharedShadow &shadow() { return accesses; }
@@ -45,6 +52,7 @@ private:
   enum class Place { Invalid, Shared, Global };
   Place locate(const MemoryAccess &access);
   void report(const MemoryAccess &access, const Conflict &conflict);
+  [[nodiscard]] bool accessGlobal(const MemoryAccess &access, bool isWrite);
   uint64_t offsetOf(const MemoryAccess &access) const {
     return static_cast<const char *>(access.address) - base;
   }
@@ -56,6 +64,9 @@ private:
   char *base = nullptr;
   uint64_t sharedBytes = 0;
   bool checked = false;
+  OrderedOperation operation;
+  const StreamOrder *order = nullptr;
+  uint32_t block = 0;
 };
 
 } // namespace rota::simt

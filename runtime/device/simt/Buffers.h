@@ -4,6 +4,8 @@
 #ifndef ROTA_RUNTIME_DEVICE_SIMT_BUFFERS_H
 #define ROTA_RUNTIME_DEVICE_SIMT_BUFFERS_H
 
+#include "runtime/device/simt/GlobalShadow.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +14,21 @@
 
 namespace rota::simt {
 
+struct GlobalBuffer {
+  std::string name;
+  const char *data;
+  size_t bytes;
+  std::unique_ptr<uint8_t[]> written; // by byte; null: all of them
+  std::unique_ptr<GlobalShadow> shadow;
+
+  uint64_t offsetOf(const void *address) const {
+    return static_cast<const char *>(address) - data;
+  }
+  /// The first byte of those that was never written, if any.
+  std::optional<uint64_t> findUnwritten(uint64_t offset, uint64_t count) const;
+  void markWritten(uint64_t offset, uint64_t count) const;
+};
+
 /// Host threads may read and write at the same time, but not add or take away.
 class Buffers {
 public:
@@ -19,27 +36,21 @@ public:
   void clear() { buffers.clear(); }
   void remove(const void *data);
 
-  bool contains(const void *address, uint64_t bytes) const {
-    return find(address, bytes);
-  }
-  /// Empty if all bytes lie in one buffer and, for a read, were written;
-  /// otherwise what is wrong: "6 bytes at byte 4092 of 'x', which has 4096".
-  /// A write marks its bytes as written. Without buffers nothing is wrong.
-  std::string read(const void *address, uint64_t bytes) const;
-  std::string write(const void *address, uint64_t bytes) const;
-
-private:
-  struct Buffer {
-    std::string name;
-    const char *data;
-    size_t bytes;
-    std::unique_ptr<uint8_t[]> written; // by byte; null: all of them
-  };
-  const Buffer *find(const void *address, uint64_t bytes) const;
+  bool isEmpty() const { return buffers.empty(); }
+  /// The buffer that all of these bytes lie in, or null.
+  const GlobalBuffer *find(const void *address, uint64_t bytes) const;
+  /// Bytes that are in no buffer: "6 bytes at byte 4092 of 'x', which has 4096
+  /// bytes".
   std::string describe(const void *address, uint64_t bytes) const;
 
-  std::vector<Buffer> buffers; // by address
+private:
+  std::vector<GlobalBuffer> buffers; // by address
 };
+
+/// "bytes 0 to 15 of 'x', which copy of 64 bytes on stream 2 writes; neither
+/// comes first".
+std::string describe(const GlobalConflict &conflict, const GlobalBuffer &buffer,
+                     const StreamOrder &order);
 
 } // namespace rota::simt
 

@@ -33,6 +33,32 @@ std::vector<size_t> randomOrder(const Graph &graph, std::mt19937_64 &random) {
   return order;
 }
 
+GraphRun::GraphRun(std::shared_ptr<GraphExecutable> executable,
+                   const StreamOrder &order)
+    : executable(std::move(executable)), order(order),
+      ends(this->executable->graph.size()) {}
+
+void GraphRun::begin(const Lane &stream) { before = order.now(stream); }
+
+Lane &GraphRun::enter(size_t node) {
+  const GraphNode &entered = executable->graph[node];
+  Lane &lane = executable->lanes[entered.lane];
+  lane.before = join(lane.before, before);
+  for (size_t earlier : entered.after)
+    lane.before = join(lane.before, ends[earlier]);
+  return lane;
+}
+
+void GraphRun::leave(size_t node) {
+  ends[node] = order.now(executable->lanes[executable->graph[node].lane]);
+}
+
+void GraphRun::end(Lane &stream) const {
+  stream.before = join(stream.before, before);
+  for (const Clock &clock : ends)
+    stream.before = join(stream.before, clock);
+}
+
 bool Capture::admits(std::thread::id thread) {
   if (mode != cuda::kRelaxedCapture && thread != beginner)
     return false;
@@ -40,8 +66,12 @@ bool Capture::admits(std::thread::id thread) {
   return true;
 }
 
-void Capture::add(Work work, NodeSet &last) {
-  graph.push_back({std::move(work), std::move(last)});
+void Capture::add(Work work, NodeSet &last, const StreamQueue *stream) {
+  auto lane = std::find(lanes.begin(), lanes.end(), stream);
+  if (lane == lanes.end())
+    lane = lanes.insert(lanes.end(), stream);
+  graph.push_back({std::move(work), std::move(last),
+                   static_cast<size_t>(lane - lanes.begin())});
   last = {graph.size() - 1};
 }
 

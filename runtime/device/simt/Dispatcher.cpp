@@ -17,8 +17,8 @@ static constexpr auto kRest = std::chrono::microseconds(300);
 /// A stream keeps its priority for 1, 2, 4, .. 2^(kTurnBits - 1) operations.
 static constexpr unsigned kTurnBits = 8;
 
-Dispatcher::Dispatcher(uint64_t seed)
-    : random(seed), thread([this] { run(); }) {}
+Dispatcher::Dispatcher(uint64_t seed, StreamOrder &order)
+    : order(order), random(seed), thread([this] { run(); }) {}
 
 Dispatcher::~Dispatcher() {
   {
@@ -29,9 +29,10 @@ Dispatcher::~Dispatcher() {
   thread.join();
 }
 
-std::shared_ptr<StreamQueue> Dispatcher::open() {
+std::shared_ptr<StreamQueue> Dispatcher::open(std::string name) {
   auto queue = std::make_shared<StreamQueue>();
   std::lock_guard lock(mutex);
+  queue->lane = order.makeLane(std::move(name));
   queues.push_back(queue);
   return queue;
 }
@@ -46,6 +47,8 @@ bool Dispatcher::push(StreamQueue &queue, StreamOperation operation) {
     return false;
   if (queue.operations.empty())
     queue.restsSince = DispatchClock::now();
+  if (queue.host != host)
+    operation.host = queue.host = host;
   queue.operations.push_back(std::move(operation));
   ++queue.asked;
   workComes.notify_one();
@@ -69,11 +72,14 @@ bool Dispatcher::drain() {
   std::vector<std::pair<std::shared_ptr<StreamQueue>, uint64_t>> ends;
   for (const std::shared_ptr<StreamQueue> &queue : queues)
     ends.emplace_back(queue, queue->asked);
-  return wait(lock, [&] {
+  bool succeeded = wait(lock, [&] {
     return std::all_of(ends.begin(), ends.end(), [](const auto &end) {
       return end.first->done >= end.second;
     });
   });
+  for (const auto &[queue, end] : ends)
+    hostWaited(order.now(queue->lane));
+  return succeeded;
 }
 
 bool Dispatcher::hasFailed() {
@@ -118,9 +124,10 @@ StreamQueue *Dispatcher::choose() {
   return best;
 }
 
-static std::optional<std::string> runWork(const std::function<void()> &work) {
+static std::optional<std::string> runWork(const Run &run,
+                                          const OrderedOperation &operation) {
   try {
-    work();
+    run(operation);
   } catch (const std::exception &error) {
     return error.what();
   }
@@ -142,10 +149,16 @@ void Dispatcher::run() {
     StreamOperation operation = std::move(chosen->operations.front());
     chosen->operations.pop_front();
     --chosen->turns;
-    if (operation.work) {
+    Lane &lane = operation.enter ? operation.enter() : chosen->lane;
+    lane.before = join(lane.before, operation.host);
+    if (operation.after)
+      lane.before = join(lane.before, operation.after->clock);
+    if (operation.run) {
+      OrderedOperation running = order.begin(lane);
       lock.unlock();
-      std::optional<std::string> wrong = runWork(*operation.work);
+      std::optional<std::string> wrong = runWork(operation.run, running);
       lock.lock();
+      order.finish(running);
       if (wrong)
         fail(std::move(*wrong));
     }
@@ -156,7 +169,10 @@ void Dispatcher::run() {
 
 void Dispatcher::finish(StreamQueue &queue, const StreamOperation &operation) {
   ++queue.done;
+  if (operation.leave)
+    operation.leave(queue.lane);
   if (operation.completes) {
+    operation.completes->clock = order.now(queue.lane);
     operation.completes->time = DispatchClock::now();
     operation.completes->done = true;
   }
@@ -169,6 +185,8 @@ void Dispatcher::finish(StreamQueue &queue, const StreamOperation &operation) {
 }
 
 void Dispatcher::fail(std::string text) {
+  if (failed)
+    return;
   failed = true;
   report = std::move(text);
   for (const std::shared_ptr<StreamQueue> &queue : queues)

@@ -8,6 +8,8 @@
 #ifndef ROTA_RUNTIME_DEVICE_SIMT_DISPATCHER_H
 #define ROTA_RUNTIME_DEVICE_SIMT_DISPATCHER_H
 
+#include "runtime/device/simt/StreamOrder.h"
+
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -27,21 +29,32 @@ using DispatchClock = std::chrono::steady_clock;
 struct Record {
   bool done = false;
   DispatchClock::time_point time; // when it was done
+  Clock clock;                    // all that it comes after
 };
 
 /// Throws when it fails; what() is the report.
-using Work = std::shared_ptr<const std::function<void()>>;
+using Run = std::function<void(const OrderedOperation &)>;
+/// Called when a stream is asked for the work, under the dispatcher's mutex;
+/// what it returns runs later. A graph's work is asked for in each launch.
+using Work = std::shared_ptr<const std::function<Run()>>;
 
 /// The fields may be null.
 struct StreamOperation {
   std::shared_ptr<const Record> after;
-  Work work;
+  Run run;
   std::shared_ptr<Record> completes;
+  /// Where the operation belongs to another lane than its stream's.
+  std::function<Lane &()> enter = nullptr;
+  /// Called at the end, with the stream's lane.
+  std::function<void(Lane &)> leave = nullptr;
+  Clock host = nullptr; // what the host had waited for when it asked
 };
 
 /// The work that one stream has to do. Guarded by the dispatcher's mutex.
 struct StreamQueue {
   std::deque<StreamOperation> operations;
+  Lane lane;
+  Clock host = nullptr;         // of the last operation that was asked for
   uint64_t asked = 0, done = 0; // operations since the stream was made
   bool closed = false;          // nothing is added any more
 
@@ -55,13 +68,13 @@ struct StreamQueue {
 class Dispatcher {
 public:
   /// Starts the thread. The same seed draws the same priorities.
-  explicit Dispatcher(uint64_t seed);
+  Dispatcher(uint64_t seed, StreamOrder &order);
   /// Drops what has not begun.
   ~Dispatcher();
 
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex); }
 
-  std::shared_ptr<StreamQueue> open();
+  std::shared_ptr<StreamQueue> open(std::string name);
   /// With the mutex locked. The rest of the stream's operations still runs.
   void close(StreamQueue &queue);
 
@@ -71,6 +84,14 @@ public:
   /// has failed before it does.
   bool wait(std::unique_lock<std::mutex> &lock,
             const std::function<bool()> &condition);
+  /// With the mutex locked: the host has waited for what is in the clock. What
+  /// any thread asks for from now on comes after it, since threads may tell
+  /// each other.
+  void hostWaited(const Clock &clock) { host = join(host, clock); }
+  /// With the mutex locked.
+  StreamOrder &streamOrder() { return order; }
+  /// With the mutex locked: the GPU fails with this report.
+  void fail(std::string text);
   /// Waits until all that streams have to do now is done. False on failure.
   bool drain();
 
@@ -83,7 +104,6 @@ private:
   StreamQueue *choose();
   void draw(StreamQueue &queue);
   void finish(StreamQueue &queue, const StreamOperation &operation);
-  void fail(std::string text);
 
   /// A thread that waits, on its own stack.
   struct Waiter {
@@ -91,6 +111,8 @@ private:
     bool isMet = false;
   };
 
+  StreamOrder &order; // operations begin and end under the mutex
+  Clock host;         // what the host has waited for
   std::mutex mutex;
   std::condition_variable workComes; // for the thread
   std::condition_variable progress;  // for threads that wait

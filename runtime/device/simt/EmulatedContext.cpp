@@ -3,9 +3,11 @@
 // Copies, fills and launches. Their operands are checked when they are asked
 // for; they run later.
 #include "runtime/device/simt/EmulatedContext.h"
+#include "runtime/Error.h"
 
 #include <algorithm>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace rota::simt {
 
@@ -18,7 +20,23 @@ EmulatedContext::EmulatedContext(const EmulatedDriverOptions &options)
             cores.run(pieces, body);
           }),
       cores(options.threads), memory(emulator, options.memoryBytes),
-      streams(options.seed) {}
+      modules(emulator.order()), streams(options.seed, emulator.order()) {}
+
+/// Uses of memory are noted as late as the work runs.
+Result EmulatedContext::add(cuda::StreamHandle stream, HostWork work) {
+  return streams.add(stream, [this, shared = std::make_shared<HostWork>(
+                                        std::move(work))] {
+    return [this, shared](const OrderedOperation &operation) {
+      StreamOrder &order = emulator.order();
+      order.name(operation, shared->what);
+      for (const MemoryUse &use : shared->uses)
+        if (std::string wrong = emulator.use(operation, use); !wrong.empty())
+          throw RunError(
+              fmt::format("{}: {}", order.describe(operation.id()), wrong));
+      shared->run();
+    };
+  });
+}
 
 Result EmulatedContext::free(cuda::Address address) {
   return streams.drain() ? memory.free(address) : cuda::kLaunchFailed;
@@ -35,21 +53,36 @@ Result EmulatedContext::allocateInStream(cuda::Address *address, size_t bytes,
 
 Result EmulatedContext::freeInStream(cuda::Address address,
                                      cuda::StreamHandle stream) {
-  if (memory.find(reinterpret_cast<void *>(address), 1) != Place::Known)
+  auto *place = reinterpret_cast<void *>(address);
+  size_t bytes = memory.bytesAt(place);
+  if (bytes == 0)
     return cuda::kInvalidValue;
-  return streams.add(stream, [this, address] { memory.free(address); });
+  return add(stream, {fmt::format("release of {} bytes", bytes),
+                      {{place, bytes, /*isWrite=*/true}},
+                      [this, address] { memory.free(address); }});
 }
 
 Result EmulatedContext::copy(cuda::Address destination, cuda::Address source,
                              size_t bytes, cuda::StreamHandle stream) {
-  auto *to = reinterpret_cast<void *>(destination);
-  auto *from = reinterpret_cast<const void *>(source);
+  auto *to = reinterpret_cast<char *>(destination);
+  auto *from = reinterpret_cast<const char *>(source);
   if (memory.find(to, bytes) == Place::Invalid ||
       memory.find(from, bytes) == Place::Invalid)
     return cuda::kInvalidValue;
-  return streams.add(stream, [=] {
-    if (bytes > 0)
-      std::memmove(to, from, bytes);
+  StreamOrder &order = emulator.order();
+  return streams.add(stream, [=, this, &order]() -> Run {
+    return [=, this, &order](const OrderedOperation &operation) {
+      if (order.watches())
+        order.name(operation, fmt::format("copy of {} bytes", bytes));
+      std::string wrong = emulator.use(operation, {from, bytes, false});
+      if (wrong.empty())
+        wrong = emulator.use(operation, {to, bytes, true});
+      if (!wrong.empty())
+        throw RunError(
+            fmt::format("{}: {}", order.describe(operation.id()), wrong));
+      if (bytes > 0)
+        std::memmove(to, from, bytes);
+    };
   });
 }
 
@@ -67,9 +100,11 @@ struct Rows {
                 type == kHost ? host : reinterpret_cast<const void *>(device)) +
             y * pitch + x) {}
 
-  bool isValid(EmulatedMemory &memory, size_t width, size_t height) const {
-    return isKnown && (height == 1 || x + width <= pitch) &&
-           memory.find(begin, (height - 1) * pitch + width) != Place::Invalid;
+  bool isValid(size_t width, size_t height) const {
+    return isKnown && (height == 1 || x + width <= pitch);
+  }
+  MemoryUse use(size_t width, size_t height, bool isWrite) const {
+    return {begin, width, isWrite, height, pitch};
   }
 
   static constexpr int kHost = 1, kDevice = 2; // CUmemorytype
@@ -90,14 +125,20 @@ Result EmulatedContext::copy2D(const cuda::Copy2D *copy,
             copy->sourceX, copy->sourceY);
   Rows to(copy->destinationType, copy->destinationHost, copy->destination,
           copy->destinationPitch, copy->destinationX, copy->destinationY);
-  if (!from.isValid(memory, width, height) ||
-      !to.isValid(memory, width, height))
-    return cuda::kInvalidValue;
-  return streams.add(stream, [=] {
-    for (size_t row = 0; row < height; ++row)
-      std::memcpy(const_cast<char *>(to.begin) + row * to.pitch,
-                  from.begin + row * from.pitch, width);
-  });
+  for (const Rows &rows : {from, to}) {
+    if (!rows.isValid(width, height) ||
+        memory.find(rows.begin, (height - 1) * rows.pitch + width) ==
+            Place::Invalid)
+      return cuda::kInvalidValue;
+  }
+  return add(stream,
+             {fmt::format("copy of {} rows of {} bytes", height, width),
+              {from.use(width, height, false), to.use(width, height, true)},
+              [=] {
+                for (size_t row = 0; row < height; ++row)
+                  std::memcpy(const_cast<char *>(to.begin) + row * to.pitch,
+                              from.begin + row * from.pitch, width);
+              }});
 }
 
 Result EmulatedContext::fill8(cuda::Address destination, unsigned char value,
@@ -105,7 +146,9 @@ Result EmulatedContext::fill8(cuda::Address destination, unsigned char value,
   auto *to = reinterpret_cast<unsigned char *>(destination);
   if (count > 0 && memory.find(to, count) != Place::Known)
     return cuda::kInvalidValue;
-  return streams.add(stream, [=] { std::fill_n(to, count, value); });
+  return add(stream, {fmt::format("fill of {} bytes", count),
+                      {{to, count, /*isWrite=*/true}},
+                      [=] { std::fill_n(to, count, value); }});
 }
 
 Result EmulatedContext::launch(cuda::FunctionHandle function, unsigned gridX,
@@ -121,9 +164,11 @@ Result EmulatedContext::launch(cuda::FunctionHandle function, unsigned gridX,
                       sharedBytes, arguments, launch);
   if (result != cuda::kSuccess)
     return result;
-  return streams.add(stream, [this, launch] {
-    ComputeToken token(cores);
-    launch->run(emulator, runPieces);
+  return streams.add(stream, [this, launch]() -> Run {
+    return [this, launch](const OrderedOperation &operation) {
+      ComputeToken token(cores);
+      launch->run(emulator, operation, runPieces);
+    };
   });
 }
 

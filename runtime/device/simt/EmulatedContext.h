@@ -19,6 +19,9 @@ class EmulatedContext {
 public:
   explicit EmulatedContext(const EmulatedDriverOptions &options);
 
+  /// Asks the stream for work of the host.
+  cuda::Result add(cuda::StreamHandle stream, HostWork work);
+
   cuda::Result free(cuda::Address address);
   cuda::Result freeHost(void *address);
   cuda::Result allocateInStream(cuda::Address *address, size_t bytes,

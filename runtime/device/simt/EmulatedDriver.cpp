@@ -280,11 +280,11 @@ const cuda::DriverApi &emulatedDriver() {
   return api;
 }
 
-void enqueueHost(cuda::StreamHandle stream, std::function<void()> work) {
+void enqueueHost(cuda::StreamHandle stream, HostWork work) {
   std::shared_ptr<EmulatedContext> context;
   Result result = enter(context, Waits::No);
   if (result == cuda::kSuccess)
-    result = context->streams.add(stream, std::move(work));
+    result = context->add(stream, std::move(work));
   if (result == cuda::kSuccess)
     return;
   const ResultWords *words = findWords(result);

@@ -12,6 +12,7 @@
 #define ROTA_RUNTIME_DEVICE_SIMT_EMULATEDDRIVER_H
 
 #include "runtime/device/cuda/DriverApi.h"
+#include "runtime/device/simt/Simt.h"
 
 #include <functional>
 
@@ -28,14 +29,23 @@ struct EmulatedDriverOptions {
 void setEmulatedDriverOptions(const EmulatedDriverOptions &options);
 
 /// One GPU, "emulated GPU" of the capability 0.0. Code is of the form
-/// ROTA_GPU_HOST. Memory is zero at first. The last release of the context ends
-/// all that belongs to it; the next GPU is a new one.
+/// ROTA_GPU_HOST. Memory is zero at first. The last
+/// release of the context ends all that belongs to it; the next GPU is a new
+/// one.
 const cuda::DriverApi &emulatedDriver();
 
-/// Asks the stream of the current context for work of the host, also in a
-/// capture. The work must not call the driver. If it throws, the GPU fails with
-/// what() as the report. Throws RunError when the stream does not take it.
-void enqueueHost(cuda::StreamHandle stream, std::function<void()> work);
+/// Work of the host in a stream.
+struct HostWork {
+  std::string what;            // "product of 2 x 4 x 3"
+  std::vector<MemoryUse> uses; // memory of the driver
+  /// Must not call the driver. If it throws, the GPU fails with what() as the
+  /// report.
+  std::function<void()> run;
+};
+
+/// Asks the stream of the current context for the work, also in a capture.
+/// Throws RunError when the stream does not take it.
+void enqueueHost(cuda::StreamHandle stream, HostWork work);
 
 } // namespace rota::simt
 

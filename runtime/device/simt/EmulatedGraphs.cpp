@@ -4,6 +4,8 @@
 #include "runtime/device/simt/DriverResults.h"
 #include "runtime/device/simt/EmulatedStreams.h"
 
+#include <fmt/format.h>
+
 namespace rota::simt {
 
 using cuda::Result;
@@ -99,7 +101,8 @@ Result EmulatedStreams::endCapture(cuda::StreamHandle handle,
     return kCaptureInvalidated;
   if (!isJoined)
     return kCaptureUnjoined;
-  *graph = graphs.add(std::make_shared<const Graph>(std::move(capture->graph)));
+  *graph = graphs.add(std::make_shared<const CapturedGraph>(
+      std::move(capture->graph), capture->lanes.size()));
   return cuda::kSuccess;
 }
 
@@ -107,11 +110,15 @@ Result EmulatedStreams::instantiateGraph(cuda::GraphExecHandle *executable,
                                          cuda::GraphHandle handle,
                                          unsigned long long) {
   auto lock = dispatcher.lock();
-  std::shared_ptr<const Graph> graph = graphs.find(handle);
+  std::shared_ptr<const CapturedGraph> graph = graphs.find(handle);
   if (!graph)
     return kInvalidHandle;
-  *executable =
-      executables.add(std::make_shared<Executable>(Executable{*graph, {}}));
+  auto made = std::make_shared<GraphExecutable>(graph->graph);
+  ++graphCount;
+  for (size_t lane = 0; lane < graph->lanes; ++lane)
+    made->lanes.push_back(dispatcher.streamOrder().makeLane(
+        fmt::format("branch {} of graph {}", lane + 1, graphCount)));
+  *executable = executables.add(std::move(made));
   return cuda::kSuccess;
 }
 
@@ -120,22 +127,31 @@ Result EmulatedStreams::instantiateGraph(cuda::GraphExecHandle *executable,
 Result EmulatedStreams::launchGraph(cuda::GraphExecHandle handle,
                                     cuda::StreamHandle streamHandle) {
   auto lock = dispatcher.lock();
-  std::shared_ptr<Executable> executable = executables.find(handle);
+  std::shared_ptr<GraphExecutable> executable = executables.find(handle);
   std::shared_ptr<Stream> stream = findStream(streamHandle);
   if (!executable || !stream)
     return kInvalidHandle;
   // Graphs in graphs are not emulated.
   if (Result result = refuse(stream->capture, kCaptureUnsupported))
     return result;
-  Result result = push(*stream, {executable->latest, nullptr, nullptr});
-  for (size_t node : randomOrder(executable->graph, random))
-    if (result == cuda::kSuccess)
-      result = push(*stream, {nullptr, executable->graph[node].work, nullptr});
-  auto end = std::make_shared<Record>();
-  executable->latest = end;
-  return result == cuda::kSuccess
-             ? push(*stream, {nullptr, nullptr, std::move(end)})
-             : result;
+  auto run = std::make_shared<GraphRun>(executable, dispatcher.streamOrder());
+  StreamOperation begin{executable->latest, nullptr, nullptr};
+  begin.leave = [run](Lane &lane) { run->begin(lane); };
+  Result result = push(*stream, std::move(begin));
+  for (size_t node : randomOrder(executable->graph, random)) {
+    if (result != cuda::kSuccess)
+      return result;
+    StreamOperation operation{nullptr, (*executable->graph[node].work)(),
+                              nullptr};
+    operation.enter = [run, node]() -> Lane & { return run->enter(node); };
+    operation.leave = [run, node](Lane &) { run->leave(node); };
+    result = push(*stream, std::move(operation));
+  }
+  auto last = std::make_shared<Record>();
+  executable->latest = last;
+  StreamOperation end{nullptr, nullptr, std::move(last)};
+  end.leave = [run](Lane &lane) { run->end(lane); };
+  return result == cuda::kSuccess ? push(*stream, std::move(end)) : result;
 }
 
 Result EmulatedStreams::destroyGraphExec(cuda::GraphExecHandle executable) {

@@ -90,6 +90,31 @@ Result EmulatedMemory::freeHost(void *address) {
   return unmap(address, true);
 }
 
+/// The allocation that the byte lies in, or null.
+const EmulatedMemory::Allocation *
+EmulatedMemory::allocationOf(const void *address) const {
+  auto *byte = static_cast<const char *>(address);
+  auto next = allocations.upper_bound(byte);
+  if (next == allocations.begin())
+    return nullptr;
+  const auto &[begin, allocation] = *std::prev(next);
+  return static_cast<size_t>(byte - begin) < allocation.bytes ? &allocation
+                                                              : nullptr;
+}
+
+bool EmulatedMemory::isHost(const void *address) {
+  std::lock_guard lock(mutex);
+  const Allocation *allocation = allocationOf(address);
+  return allocation && allocation->isHost;
+}
+
+size_t EmulatedMemory::bytesAt(const void *address) {
+  std::lock_guard lock(mutex);
+  auto place = allocations.find(static_cast<const char *>(address));
+  bool isDevice = place != allocations.end() && !place->second.isHost;
+  return isDevice ? place->second.bytes : 0;
+}
+
 EmulatedMemory::Place EmulatedMemory::find(const void *begin, size_t bytes) {
   const char *byte = static_cast<const char *>(begin);
   std::lock_guard lock(mutex);

@@ -35,6 +35,9 @@ public:
     Invalid  // over the end of an allocation
   };
   Place find(const void *begin, size_t bytes);
+  bool isHost(const void *address);
+  /// The size of the device allocation that begins there, or 0.
+  size_t bytesAt(const void *address);
 
 private:
   struct Allocation {
@@ -47,6 +50,7 @@ private:
   /// Null when the system has no memory to give.
   char *map(size_t bytes, bool isHost);
   cuda::Result unmap(const void *address, bool isHost);
+  const Allocation *allocationOf(const void *address) const;
 
   Emulator &emulator;
   const size_t deviceBytes;

@@ -24,7 +24,10 @@ QueuedLaunch::QueuedLaunch(const RotaSimtKernel &kernel, Size grid, Size block,
                 kernel.argumentBytes[i]);
 }
 
-void QueuedLaunch::run(Emulator &emulator, const RunPieces &runPieces) const {
+void QueuedLaunch::run(Emulator &emulator, const OrderedOperation &operation,
+                       const RunPieces &runPieces) const {
+  if (operation.id() != 0)
+    emulator.order().name(operation, fmt::format("kernel '{}'", kernel.name));
   std::vector<void *> addresses;
   for (const Argument &argument : arguments)
     addresses.push_back(const_cast<char *>(argument.bytes.data()));
@@ -34,6 +37,7 @@ void QueuedLaunch::run(Emulator &emulator, const RunPieces &runPieces) const {
   launch.sharedBytes = sharedBytes;
   launch.arguments = addresses.data();
   launch.runPieces = runPieces;
+  launch.operation = &operation;
   std::vector<std::string> errors = emulator.launch(kernel, launch);
   if (!errors.empty())
     throw RunError(fmt::format("{}", fmt::join(errors, "\n")));
@@ -46,10 +50,13 @@ Result EmulatedModules::load(cuda::ModuleHandle *module, const void *image,
   auto loaded = std::make_shared<Module>();
   std::lock_guard lock(mutex);
   for (auto *kernel = static_cast<const RotaSimtKernel *const *>(image);
-       *kernel; ++kernel)
+       *kernel; ++kernel) {
     loaded->emplace((*kernel)->name,
                     functions.add(std::make_shared<Function>(
                         *kernel, kUsualSharedBytes - (*kernel)->sharedBytes)));
+    if ((*kernel)->checked)
+      order.watch();
+  }
   *module = modules.add(std::move(loaded));
   return cuda::kSuccess;
 }

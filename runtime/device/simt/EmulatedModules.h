@@ -23,7 +23,8 @@ public:
                int64_t sharedBytes, void *const *arguments);
 
   /// Throws RunError with the emulator's report.
-  void run(Emulator &emulator, const RunPieces &runPieces) const;
+  void run(Emulator &emulator, const OrderedOperation &operation,
+           const RunPieces &runPieces) const;
 
 private:
   struct alignas(16) Argument {
@@ -39,6 +40,9 @@ private:
 /// API.
 class EmulatedModules {
 public:
+  /// Code with checks makes the GPU watch the order of operations.
+  explicit EmulatedModules(StreamOrder &order) : order(order) {}
+
   /// `image` is the array of kernels of ROTA_GPU_HOST in runtime/Abi.h.
   cuda::Result load(cuda::ModuleHandle *module, const void *image,
                     unsigned count, int *options, void **values);
@@ -60,6 +64,7 @@ private:
   };
   using Module = std::map<std::string, cuda::FunctionHandle, std::less<>>;
 
+  StreamOrder &order;
   std::mutex mutex;
   Handles<cuda::ModuleHandle, Module> modules;
   Handles<cuda::FunctionHandle, Function> functions;

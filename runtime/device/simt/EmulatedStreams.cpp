@@ -4,13 +4,15 @@
 #include "runtime/device/simt/EmulatedStreams.h"
 #include "runtime/device/simt/DriverResults.h"
 
+#include <fmt/format.h>
+
 namespace rota::simt {
 
 using cuda::Result;
 
-EmulatedStreams::EmulatedStreams(uint64_t seed)
-    : random(seed), dispatcher(seed) {
-  nullStream = std::make_shared<Stream>(dispatcher.open());
+EmulatedStreams::EmulatedStreams(uint64_t seed, StreamOrder &order)
+    : random(seed), dispatcher(seed, order) {
+  nullStream = std::make_shared<Stream>(dispatcher.open("the null stream"));
 }
 
 std::shared_ptr<EmulatedStreams::Stream>
@@ -33,26 +35,32 @@ Result EmulatedStreams::refuse(const std::shared_ptr<Capture> &capture,
 }
 
 Result EmulatedStreams::add(cuda::StreamHandle handle,
-                            std::function<void()> function) {
-  auto work =
-      std::make_shared<const std::function<void()>>(std::move(function));
+                            std::function<Run()> function) {
+  auto work = std::make_shared<const std::function<Run()>>(std::move(function));
   auto lock = dispatcher.lock();
   std::shared_ptr<Stream> stream = findStream(handle);
   if (!stream)
     return kInvalidHandle;
   if (!stream->capture)
-    return push(*stream, {nullptr, std::move(work), nullptr});
+    return push(*stream, {nullptr, (*work)(), nullptr});
   if (Result result = enter(*stream->capture))
     return result;
-  stream->capture->add(std::move(work), stream->last);
+  stream->capture->add(std::move(work), stream->last, stream->queue.get());
   return cuda::kSuccess;
+}
+
+Result EmulatedStreams::fail(Result result, std::string report) {
+  auto lock = dispatcher.lock();
+  dispatcher.fail(std::move(report));
+  return result;
 }
 
 Result EmulatedStreams::createStream(cuda::StreamHandle *handle,
                                      unsigned flags) {
   if (flags != cuda::kNonBlockingStream)
     return cuda::kInvalidValue; // no order with the null stream is emulated
-  auto stream = std::make_shared<Stream>(dispatcher.open());
+  auto stream = std::make_shared<Stream>(
+      dispatcher.open(fmt::format("stream {}", ++streamCount)));
   auto lock = dispatcher.lock();
   *handle = streams.add(std::move(stream));
   return cuda::kSuccess;
@@ -80,6 +88,7 @@ Result EmulatedStreams::synchronizeStream(cuda::StreamHandle handle) {
   std::shared_ptr<StreamQueue> queue = stream->queue;
   uint64_t end = queue->asked;
   bool succeeded = dispatcher.wait(lock, [&] { return queue->done >= end; });
+  dispatcher.hostWaited(dispatcher.streamOrder().now(queue->lane));
   return succeeded ? cuda::kSuccess : cuda::kLaunchFailed;
 }
 
@@ -140,8 +149,11 @@ Result EmulatedStreams::queryEvent(cuda::EventHandle handle) {
     return kInvalidHandle;
   if (Result result = refuse(event->capture, kCapturedEvent))
     return result;
-  return !event->record || event->record->done ? cuda::kSuccess
-                                               : cuda::kNotReady;
+  if (event->record && !event->record->done)
+    return cuda::kNotReady;
+  if (event->record)
+    dispatcher.hostWaited(event->record->clock);
+  return cuda::kSuccess;
 }
 
 Result EmulatedStreams::synchronizeEvent(cuda::EventHandle handle) {
@@ -154,6 +166,8 @@ Result EmulatedStreams::synchronizeEvent(cuda::EventHandle handle) {
   std::shared_ptr<const Record> record = event->record;
   bool succeeded =
       dispatcher.wait(lock, [&] { return !record || record->done; });
+  if (record)
+    dispatcher.hostWaited(record->clock);
   return succeeded ? cuda::kSuccess : cuda::kLaunchFailed;
 }
 

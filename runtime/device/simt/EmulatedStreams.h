@@ -13,10 +13,12 @@ namespace rota::simt {
 /// API, but add().
 class EmulatedStreams {
 public:
-  explicit EmulatedStreams(uint64_t seed);
+  EmulatedStreams(uint64_t seed, StreamOrder &order);
 
   /// Asks the stream for the work, or the graph that it captures.
-  cuda::Result add(cuda::StreamHandle stream, std::function<void()> work);
+  cuda::Result add(cuda::StreamHandle stream, std::function<Run()> work);
+  /// The GPU fails with this report; `result` for the caller.
+  cuda::Result fail(cuda::Result result, std::string report);
   /// Waits until all that was asked for is done. False on failure.
   bool drain() { return dispatcher.drain(); }
   /// Whether a call that may wait for the whole GPU is forbidden, since the
@@ -63,10 +65,6 @@ private:
     std::shared_ptr<Capture> capture; // capture of the latest record, if any
     NodeSet last;                     // last nodes of the capture at the record
   };
-  struct Executable {
-    Graph graph;
-    std::shared_ptr<const Record> latest; // the end of the latest launch
-  };
 
   std::shared_ptr<Stream> findStream(cuda::StreamHandle handle) const;
   cuda::Result push(Stream &stream, StreamOperation operation);
@@ -81,8 +79,14 @@ private:
   std::shared_ptr<Stream> nullStream;
   Handles<cuda::StreamHandle, Stream> streams;
   Handles<cuda::EventHandle, Event> events;
-  Handles<cuda::GraphHandle, const Graph> graphs;
-  Handles<cuda::GraphExecHandle, Executable> executables;
+  struct CapturedGraph {
+    Graph graph;
+    size_t lanes;
+  };
+  Handles<cuda::GraphHandle, const CapturedGraph> graphs;
+  Handles<cuda::GraphExecHandle, GraphExecutable> executables;
+  uint64_t graphCount = 0; // made so far
+  std::atomic<uint64_t> streamCount = 0;
   std::mt19937_64 random; // for graphs
   Dispatcher dispatcher;
 };

@@ -14,7 +14,9 @@ namespace rota::simt {
 /// Pieces of a grid: enough to keep many host threads busy to the end.
 static constexpr int64_t kPieces = 64;
 
-Emulator::Emulator() : buffers(std::make_unique<Buffers>()) {}
+Emulator::Emulator()
+    : ownLane(operations.makeLane("the emulator")),
+      buffers(std::make_unique<Buffers>()) {}
 
 Emulator::~Emulator() = default;
 
@@ -32,6 +34,34 @@ void Emulator::clearBuffers() {
 void Emulator::removeBuffer(const void *data) {
   std::lock_guard lock(buffersMutex);
   buffers->remove(data);
+}
+
+std::string Emulator::use(const OrderedOperation &operation, const MemoryUse &memory) {
+  if (operation.id() == 0)
+    return "";
+  std::shared_lock lock(buffersMutex);
+  const char *verb = memory.isWrite ? "writes" : "reads";
+  auto *row = static_cast<const char *>(memory.begin);
+  for (uint64_t i = 0; i < memory.rows && memory.rowBytes > 0; ++i) {
+    const GlobalBuffer *buffer = buffers->find(row, memory.rowBytes);
+    if (!buffer)
+      return fmt::format("{} {}", verb,
+                         buffers->describe(row, memory.rowBytes));
+    auto conflict =
+        buffer->shadow->access(memory.isWrite, buffer->offsetOf(row),
+                               memory.rowBytes, operation, /*block=*/0);
+    if (conflict)
+      return fmt::format("{} {}", verb,
+                         describe(*conflict, *buffer, operations));
+    row += memory.pitch;
+  }
+  return "";
+}
+
+OperationId Emulator::lastWrite(const void *address) {
+  std::shared_lock lock(buffersMutex);
+  const GlobalBuffer *buffer = buffers->find(address, 1);
+  return buffer ? buffer->shadow->lastWrite(buffer->offsetOf(address)) : 0;
 }
 
 std::unique_ptr<Block> Emulator::takeBlock() {
@@ -73,12 +103,21 @@ std::vector<std::string> Emulator::launch(const RotaSimtKernel &kernel,
     return errors;
   std::shared_lock lock(buffersMutex);
   int64_t blocks = launch.grid.count();
+  OrderedOperation operation;
+  if (launch.operation) {
+    operation = *launch.operation;
+  } else if (kernel.checked) {
+    operations.watch();
+    operation = operations.begin(ownLane);
+    operations.name(operation, fmt::format("kernel '{}'", kernel.name));
+  }
   // Blocks before the first with errors always run, so that all host threads
   // agree on the first.
   std::atomic<int64_t> firstFailed = blocks;
   std::vector<std::string> errors; // by block firstFailed; under `mutex`
   auto runBlocks = [&](int64_t begin, int64_t end) {
     std::unique_ptr<Block> block = takeBlock();
+    block->startLaunch(operation, operations);
     for (int64_t number = begin; number < std::min<int64_t>(end, firstFailed);
          ++number) {
       std::vector<std::string> found = block->run(kernel, launch, number);

@@ -7,6 +7,8 @@ static const char *nameOf(Fault fault) {
   switch (fault) {
   case Fault::Race:
     return "race";
+  case Fault::Unordered:
+    return "unordered";
   case Fault::Unwritten:
     return "uninitialized";
   case Fault::OutOfBounds:

@@ -22,6 +22,7 @@ namespace rota::simt {
 /// sites.
 enum class Fault {
   Race,
+  Unordered,
   Unwritten,
   OutOfBounds,
   Misaligned,

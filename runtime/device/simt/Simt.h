@@ -12,6 +12,7 @@
 #define ROTA_RUNTIME_DEVICE_SIMT_SIMT_H
 
 #include "runtime/device/simt/Services.h"
+#include "runtime/device/simt/StreamOrder.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,15 @@ inline constexpr int64_t kMaxSharedBytes = 227 << 10;
 using RunPieces = std::function<void(int64_t pieces,
                                      const std::function<void(int64_t)> &body)>;
 
+/// Bytes that an operation other than a launch reads or writes: rows at a
+/// distance of `pitch` bytes.
+struct MemoryUse {
+  const void *begin;
+  uint64_t rowBytes;
+  bool isWrite;
+  uint64_t rows = 1, pitch = 0;
+};
+
 struct Launch {
   Size grid, block;
   /// Bytes of shared memory after that of fixed size.
@@ -55,6 +65,8 @@ struct Launch {
   std::optional<uint64_t> seed = std::nullopt;
   /// The most reports of a block; more are dropped.
   size_t maxReports = 8;
+  /// Null: comes after all launches before.
+  const OrderedOperation *operation = nullptr;
 };
 
 /// An emulated GPU: the memory that kernels may use, and stacks and shared
@@ -75,6 +87,15 @@ public:
   /// Takes back the buffer that begins there.
   void removeBuffer(const void *data);
 
+  /// The order of this GPU's operations. Where it watches, launches with checks
+  /// and uses of memory are compared with those before.
+  StreamOrder &order() { return operations; }
+  /// Notes what an operation other than a launch is about to use. Returns what
+  /// is wrong with it, or an empty text.
+  std::string use(const OrderedOperation &operation, const MemoryUse &memory);
+  /// The last operation that wrote a byte; 0: none that is known.
+  OperationId lastWrite(const void *address);
+
   /// Runs the kernel and returns what is wrong with it, a line for each error,
   /// each with kernel, block, thread and place in the source: the errors of
   /// the first block that has any. Empty: all blocks have ended without error.
@@ -86,6 +107,8 @@ private:
   std::unique_ptr<Block> takeBlock();
   void giveBack(std::unique_ptr<Block> block);
 
+  StreamOrder operations;
+  Lane ownLane;                   // lane of launches without an operation
   std::shared_mutex buffersMutex; // shared by launches
   std::unique_ptr<Buffers> buffers;
   std::mutex mutex;

@@ -30,8 +30,8 @@ void increment(void *const *arguments) {
   *place = value;
 }
 
-const RotaSimtKernel kIncrement = {increment, "increment", kSites, 2,
-                                   0,         1,           1,      kBytes};
+const RotaSimtKernel kIncrement = {increment, "increment", kSites, 2, 0,
+                                   1,         1,           kBytes};
 
 /// cuda::kNoteKernel; its 256 threads store the same value.
 void note(void *const *arguments) {
@@ -41,8 +41,8 @@ void note(void *const *arguments) {
   *place = value;
 }
 const int32_t kNoteBytes[] = {8, 4};
-const RotaSimtKernel kNote = {note, "rota_note", kSites, 2,
-                              0,    1,           2,      kNoteBytes};
+const RotaSimtKernel kNote = {note, "rota_note", kSites,     2, 0,
+                              1,    2,           kNoteBytes};
 const RotaSimtKernel *const kImage[] = {&kIncrement, &kNote, nullptr};
 const RotaGpuCode kCode = {ROTA_GPU_HOST, 0, kImage, sizeof kImage};
 const RotaGpuLaunch kLaunch = {"increment", {1, 1, 1}, 1, 0, 1};
@@ -122,10 +122,10 @@ TEST(CudaDevice, WritesWaitForStagingMemoryInUse) {
     auto arena = device->makeArena(60 * kMiB);
     std::vector<char> host = randomBytes(60 * kMiB, seed);
     std::atomic<int64_t> written = 0;
-    simt::enqueueHost(device->computeStream(), [&] {
-      while (written < 11 * kMiB)
-        std::this_thread::yield();
-    });
+    simt::enqueueHost(device->computeStream(), {"a wait", {}, [&] {
+                                                  while (written < 11 * kMiB)
+                                                    std::this_thread::yield();
+                                                }});
     std::mt19937_64 random(seed);
     while (written < 60 * kMiB) {
       int64_t bytes = 1 + static_cast<int64_t>(random() % (4 * kMiB));

@@ -49,7 +49,7 @@ TEST(EmulatedDriver, EachThreadNeedsAContext) {
     EXPECT_EQ(gpu.api.createStream(&stream, cuda::kNonBlockingStream),
               simt::kInvalidContext);
     EXPECT_STREQ(gpu.api.failureReport(), "");
-    EXPECT_THROW(simt::enqueueHost(nullptr, [] {}), RunError);
+    EXPECT_THROW(simt::enqueueHost(nullptr, {"", {}, [] {}}), RunError);
     EXPECT_SUCCESS(gpu.api.setContext(gpu.context));
     EXPECT_SUCCESS(gpu.api.createStream(&stream, cuda::kNonBlockingStream));
   }).join();
@@ -205,10 +205,10 @@ TEST(EmulatedDriver, FunctionsAreFoundByName) {
   cuda::ModuleHandle module = nullptr;
   cuda::FunctionHandle function = nullptr;
   EXPECT_SUCCESS(gpu.api.loadModule(&module, none, 0, nullptr, nullptr));
-  EXPECT_EQ(gpu.api.moduleFunction(&function, module, "append"),
+  EXPECT_EQ(gpu.api.moduleFunction(&function, module, "store"),
             cuda::kNotFound);
   EXPECT_SUCCESS(gpu.api.unloadModule(module));
-  EXPECT_EQ(gpu.api.moduleFunction(&function, module, "append"),
+  EXPECT_EQ(gpu.api.moduleFunction(&function, module, "store"),
             simt::kInvalidHandle);
 }
 
@@ -239,7 +239,7 @@ TEST(EmulatedDriver, LaunchesHaveLimits) {
   StreamHandle stream = gpu.stream();
   auto launch = [&](std::array<unsigned, 3> grid, std::array<unsigned, 3> block,
                     void **arguments = nullptr) {
-    return gpu.api.launch(gpu.function(arguments ? "append" : "nothing"),
+    return gpu.api.launch(gpu.function(arguments ? "store" : "nothing"),
                           grid[0], grid[1], grid[2], block[0], block[1],
                           block[2], 0, stream, arguments, nullptr);
   };
@@ -265,7 +265,7 @@ TEST(EmulatedDriver, AFailureStays) {
     EXPECT_SUCCESS(
         gpu.launch("store_by_table", {&table, &index, &index}, stream));
     bool dropped = true;
-    simt::enqueueHost(stream, [&] { dropped = false; });
+    simt::enqueueHost(stream, {"", {}, [&] { dropped = false; }});
     gpu.order(stream, other);
     EXPECT_EQ(gpu.api.synchronizeStream(other), cuda::kLaunchFailed);
     EXPECT_STREQ(gpu.api.failureReport(),
@@ -274,7 +274,7 @@ TEST(EmulatedDriver, AFailureStays) {
                  "memory', which has 4 bytes");
     EXPECT_EQ(gpu.api.synchronizeStream(stream), cuda::kLaunchFailed);
     EXPECT_EQ(gpu.api.free(addressOf(value)), cuda::kLaunchFailed);
-    EXPECT_THROW(simt::enqueueHost(stream, [] {}), RunError);
+    EXPECT_THROW(simt::enqueueHost(stream, {"", {}, [] {}}), RunError);
     EXPECT_TRUE(dropped);
   }
   EmulatedGpu gpu;
@@ -286,7 +286,7 @@ TEST(EmulatedDriver, AFailureStays) {
 TEST(EmulatedDriver, FailureOfTheHostsWork) {
   EmulatedGpu gpu;
   StreamHandle stream = gpu.stream();
-  simt::enqueueHost(stream, [] { throw RunError("no such thing"); });
+  simt::enqueueHost(stream, {"", {}, [] { throw RunError("no such thing"); }});
   EXPECT_EQ(gpu.api.synchronizeStream(stream), cuda::kLaunchFailed);
   EXPECT_STREQ(gpu.api.failureReport(), "no such thing");
 }

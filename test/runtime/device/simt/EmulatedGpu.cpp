@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/device/simt/EmulatedGpu.h"
 
+#include <cstring>
+
 namespace rota::test {
 
 static const char *const kSites[] = {"k.cpp:1 (load)", "k.cpp:2 (store)"};
@@ -19,12 +21,15 @@ static void store(int32_t *place, int32_t value) {
   *place = value;
 }
 
-/// (i32 *entries, i32 value)
-static void append(void *const *arguments) {
-  auto *entries = argument<int32_t *>(arguments, 0);
-  int32_t count = load(entries) + 1;
-  store(entries + count, argument<int32_t>(arguments, 1));
-  store(entries, count);
+/// (i32 *place, i32 value): *place = value.
+static void storeValue(void *const *arguments) {
+  store(argument<int32_t *>(arguments, 0), argument<int32_t>(arguments, 1));
+}
+
+/// (i32 *to, const i32 *from): *to = *from.
+static void move(void *const *arguments) {
+  store(argument<int32_t *>(arguments, 0),
+        load(argument<int32_t *>(arguments, 1)));
 }
 
 /// (i32 *out): out[i] = i for each thread of the grid.
@@ -45,15 +50,18 @@ static void storeByTable(void *const *arguments) {
 static void nothing(void *const *) {}
 
 static const int32_t kBytes[] = {8, 4, 4}; // sizes of the arguments
+static const int32_t kPlaces[] = {8, 8};
 
 static const RotaSimtKernel kKernels[] = {
-    {append, "append", kSites, 2, 0, 1, 2, kBytes},
+    {storeValue, "store", kSites, 2, 0, 1, 2, kBytes},
+    {move, "move", kSites, 2, 0, 1, 2, kPlaces},
     {number, "number", kSites, 2, 0, 1, 1, kBytes},
     {storeByTable, "store_by_table", kSites, 2, 0, 1, 3, kBytes},
     {nothing, "nothing", kSites, 2, 1024, 1, 0, nullptr}};
 
-static const RotaSimtKernel *const kImage[] = {
-    &kKernels[0], &kKernels[1], &kKernels[2], &kKernels[3], nullptr};
+static const RotaSimtKernel *const kImage[] = {&kKernels[0], &kKernels[1],
+                                               &kKernels[2], &kKernels[3],
+                                               &kKernels[4], nullptr};
 
 EmulatedGpu::EmulatedGpu(const simt::EmulatedDriverOptions &options)
     : api(simt::emulatedDriver()) {
@@ -62,7 +70,6 @@ EmulatedGpu::EmulatedGpu(const simt::EmulatedDriverOptions &options)
   EXPECT_SUCCESS(api.retainContext(&context, 0));
   EXPECT_SUCCESS(api.setContext(context));
   EXPECT_SUCCESS(api.loadModule(&module, kImage, 0, nullptr, nullptr));
-  entries = allocate<int32_t>(kMostEntries);
 }
 
 EmulatedGpu::~EmulatedGpu() {
@@ -86,7 +93,7 @@ cuda::EventHandle EmulatedGpu::event(unsigned flags) {
 void *EmulatedGpu::allocateBytes(size_t bytes) {
   cuda::Address address = 0;
   EXPECT_SUCCESS(api.allocate(&address, bytes));
-  return reinterpret_cast<void *>(address);
+  return std::memset(reinterpret_cast<void *>(address), 0, bytes);
 }
 
 void *EmulatedGpu::allocateHostBytes(size_t bytes) {
@@ -109,7 +116,8 @@ cuda::Result EmulatedGpu::launch(const char *kernel,
 }
 
 void EmulatedGpu::append(int32_t value, cuda::StreamHandle stream) {
-  EXPECT_SUCCESS(launch("append", {&entries, &value}, stream));
+  simt::enqueueHost(stream,
+                    {"append", {}, [=, this] { entries.push_back(value); }});
 }
 
 void EmulatedGpu::order(cuda::StreamHandle earlier, cuda::StreamHandle later) {
@@ -122,12 +130,12 @@ void EmulatedGpu::order(cuda::StreamHandle earlier, cuda::StreamHandle later) {
 std::vector<int32_t> EmulatedGpu::log() {
   for (cuda::StreamHandle stream : streams)
     EXPECT_SUCCESS(api.synchronizeStream(stream));
-  auto *host = allocateHost<int32_t>(kMostEntries);
-  cuda::StreamHandle reader = stream();
-  EXPECT_SUCCESS(api.copy(addressOf(host), addressOf(entries),
-                          kMostEntries * sizeof(int32_t), reader));
-  EXPECT_SUCCESS(api.synchronizeStream(reader));
-  return std::vector(host + 1, host + 1 + host[0]);
+  return entries;
+}
+
+std::string EmulatedGpu::reportOf(cuda::StreamHandle stream) {
+  api.synchronizeStream(stream);
+  return api.failureReport();
 }
 
 } // namespace rota::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The emulated driver with a context, and kernels that tell in which order they
+// The emulated driver with a context, and work that tells in which order it
 // ran.
 #ifndef ROTA_TEST_RUNTIME_DEVICE_SIMT_EMULATEDGPU_H
 #define ROTA_TEST_RUNTIME_DEVICE_SIMT_EMULATEDGPU_H
@@ -37,11 +37,13 @@ public:
     return static_cast<T *>(allocateHostBytes(count * sizeof(T)));
   }
   cuda::FunctionHandle function(const char *name);
+  /// "" or the report of what failed, once the stream has done its work.
+  std::string reportOf(cuda::StreamHandle stream);
 
   /// One block of one thread.
   cuda::Result launch(const char *kernel, std::vector<void *> arguments,
                       cuda::StreamHandle stream);
-  /// Asks for a kernel that appends to the log.
+  /// Asks for work of the host that appends to the log.
   void append(int32_t value, cuda::StreamHandle stream);
   /// `later` waits for what `earlier` was asked for.
   void order(cuda::StreamHandle earlier, cuda::StreamHandle later);
@@ -52,10 +54,9 @@ private:
   void *allocateBytes(size_t bytes);
   void *allocateHostBytes(size_t bytes);
 
-  static constexpr size_t kMostEntries = 4096;
   cuda::ModuleHandle module = nullptr;
   std::vector<cuda::StreamHandle> streams;
-  int32_t *entries; // their number, then the entries
+  std::vector<int32_t> entries;
 };
 
 inline cuda::Address addressOf(const void *place) {

@@ -153,7 +153,7 @@ TEST(EmulatedStreams, EventsSayWhetherTheyAreDone) {
   cuda::EventHandle event = gpu.event();
   std::mutex mutex;
   std::unique_lock held(mutex);
-  simt::enqueueHost(stream, [&] { std::lock_guard lock(mutex); });
+  simt::enqueueHost(stream, {"", {}, [&] { std::lock_guard lock(mutex); }});
   EXPECT_SUCCESS(gpu.api.recordEvent(event, stream));
   EXPECT_EQ(gpu.api.queryEvent(event), cuda::kNotReady);
   held.unlock();

@@ -364,4 +364,53 @@ TEST(Emulator, ReportsAreFew) {
   EXPECT_EQ(run(emulator, kernelOf(entry, 8), launch).size(), 3u);
 }
 
+/// Each block stores its number at 16 bytes times `distance` of its number.
+Lines reportsOfBlocks(uint32_t distance, uint32_t reads) {
+  static uint32_t factor, readDistance;
+  factor = distance;
+  readDistance = reads;
+  auto entry = [](void *const *arguments) {
+    uint32_t *out = &argument<uint32_t>(arguments, 0);
+    uint32_t block = rotaSimtBlockIndex(0), number = block;
+    rotaSimtRead(out + 16 + readDistance * block, 4, 4, 1);
+    rotaSimtWrite(out + factor * block, 4, 4, &number, 2);
+    out[factor * block] = number;
+  };
+  std::vector<uint32_t> out(64);
+  Emulator emulator;
+  emulator.addBuffer("out", out.data(), 4 * out.size());
+  return run(emulator, kernelOf(entry), {{3}, {1}}, out.data());
+}
+
+TEST(Emulator, BlocksHaveNoOrder) {
+  EXPECT_EQ(reportsOfBlocks(1, 1), Lines());
+  EXPECT_EQ(reportsOfBlocks(1, 0), Lines()); // all read one place
+  EXPECT_EQ(reportsOfBlocks(0, 1),
+            Lines{"kernel 'k', block (1, 0, 0), thread 0, k.cpp:2 (second): "
+                  "race: writes bytes 0 to 3 of 'out', which block 0 of the "
+                  "launch writes"});
+  EXPECT_EQ(reportsOfBlocks(8, 0),
+            Lines{"kernel 'k', block (2, 0, 0), thread 0, k.cpp:2 (second): "
+                  "race: writes bytes 64 to 67 of 'out', which other blocks of "
+                  "the launch read"});
+  EXPECT_EQ(reportsOfBlocks(16, 4),
+            Lines{"kernel 'k', block (1, 0, 0), thread 0, k.cpp:2 (second): "
+                  "race: writes bytes 64 to 67 of 'out', which block 0 of the "
+                  "launch reads"});
+}
+
+/// Launches of one emulator follow each other.
+TEST(Emulator, LaunchesHaveAnOrder) {
+  auto entry = [](void *const *arguments) {
+    uint32_t *out = &argument<uint32_t>(arguments, 0) + rotaSimtBlockIndex(0);
+    rotaSimtWrite(out, 4, 4, nullptr, 1);
+  };
+  std::vector<uint32_t> out(64);
+  Emulator emulator;
+  emulator.addBuffer("out", out.data(), 4 * out.size());
+  for (uint32_t blocks : {3u, 5u, 2u})
+    EXPECT_EQ(run(emulator, kernelOf(entry), {{blocks}, {1}}, out.data()),
+              Lines());
+}
+
 } // namespace
