@@ -15,7 +15,8 @@ using cuda::Result;
 using Place = EmulatedMemory::Place;
 
 EmulatedContext::EmulatedContext(const EmulatedDriverOptions &options)
-    : runPieces(
+    : hostCopies(emulator),
+      runPieces(
           [this](int64_t pieces, const std::function<void(int64_t)> &body) {
             cores.run(pieces, body);
           }),
@@ -46,6 +47,10 @@ Result EmulatedContext::freeHost(void *address) {
   return streams.drain() ? memory.freeHost(address) : cuda::kLaunchFailed;
 }
 
+Result EmulatedContext::unloadModule(cuda::ModuleHandle module) {
+  return streams.drain() ? modules.unload(module) : cuda::kLaunchFailed;
+}
+
 Result EmulatedContext::allocateInStream(cuda::Address *address, size_t bytes,
                                          cuda::StreamHandle) {
   return memory.allocate(address, bytes);
@@ -62,19 +67,43 @@ Result EmulatedContext::freeInStream(cuda::Address address,
                       [this, address] { memory.free(address); }});
 }
 
+/// NVIDIA's driver takes pageable memory, too, but then waits for the copy, or
+/// not, as it likes.
+Result EmulatedContext::checkPlace(const void *place, size_t bytes) {
+  switch (memory.find(place, bytes)) {
+  case Place::Known:
+    return cuda::kSuccess;
+  case Place::Invalid:
+    return cuda::kInvalidValue;
+  case Place::Unknown:
+    break;
+  }
+  return streams.fail(
+      cuda::kInvalidValue,
+      fmt::format("copy of {} bytes: expected memory of the driver, got "
+                  "pageable memory at {}",
+                  bytes, place));
+}
+
 Result EmulatedContext::copy(cuda::Address destination, cuda::Address source,
                              size_t bytes, cuda::StreamHandle stream) {
   auto *to = reinterpret_cast<char *>(destination);
   auto *from = reinterpret_cast<const char *>(source);
-  if (memory.find(to, bytes) == Place::Invalid ||
-      memory.find(from, bytes) == Place::Invalid)
-    return cuda::kInvalidValue;
+  for (const char *place : {from, static_cast<const char *>(to)})
+    if (Result result = bytes > 0 ? checkPlace(place, bytes) : cuda::kSuccess)
+      return result;
   StreamOrder &order = emulator.order();
   return streams.add(stream, [=, this, &order]() -> Run {
+    std::shared_ptr<const HostCopies::Pending> pending;
+    if (order.watches())
+      pending = hostCopies.ask(memory.isHost(from) ? from : nullptr,
+                               memory.isHost(to) ? to : nullptr, bytes);
     return [=, this, &order](const OrderedOperation &operation) {
       if (order.watches())
         order.name(operation, fmt::format("copy of {} bytes", bytes));
       std::string wrong = emulator.use(operation, {from, bytes, false});
+      if (wrong.empty() && pending)
+        wrong = pending->check();
       if (wrong.empty())
         wrong = emulator.use(operation, {to, bytes, true});
       if (!wrong.empty())
@@ -126,10 +155,11 @@ Result EmulatedContext::copy2D(const cuda::Copy2D *copy,
   Rows to(copy->destinationType, copy->destinationHost, copy->destination,
           copy->destinationPitch, copy->destinationX, copy->destinationY);
   for (const Rows &rows : {from, to}) {
-    if (!rows.isValid(width, height) ||
-        memory.find(rows.begin, (height - 1) * rows.pitch + width) ==
-            Place::Invalid)
+    if (!rows.isValid(width, height))
       return cuda::kInvalidValue;
+    if (Result result =
+            checkPlace(rows.begin, (height - 1) * rows.pitch + width))
+      return result;
   }
   return add(stream,
              {fmt::format("copy of {} rows of {} bytes", height, width),

@@ -10,6 +10,7 @@
 #include "runtime/device/simt/EmulatedMemory.h"
 #include "runtime/device/simt/EmulatedModules.h"
 #include "runtime/device/simt/EmulatedStreams.h"
+#include "runtime/device/simt/HostCopies.h"
 
 namespace rota::simt {
 
@@ -24,6 +25,7 @@ public:
 
   cuda::Result free(cuda::Address address);
   cuda::Result freeHost(void *address);
+  cuda::Result unloadModule(cuda::ModuleHandle module);
   cuda::Result allocateInStream(cuda::Address *address, size_t bytes,
                                 cuda::StreamHandle stream);
   cuda::Result freeInStream(cuda::Address address, cuda::StreamHandle stream);
@@ -39,7 +41,11 @@ public:
                       void **extra);
 
 private:
+  /// Whether a copy may use the place: kSuccess, or an error.
+  cuda::Result checkPlace(const void *place, size_t bytes);
+
   Emulator emulator;
+  HostCopies hostCopies;
   const RunPieces runPieces; // on the cores
 
 public:

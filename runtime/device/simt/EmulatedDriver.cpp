@@ -213,7 +213,7 @@ void addWork(cuda::DriverApi &api) {
   api.fill8 = ofContext<&Context::fill8>;
   api.launch = ofContext<&Context::launch>;
   api.loadModule = ofModules<&Modules::load, Waits::Perhaps>;
-  api.unloadModule = ofModules<&Modules::unload, Waits::Perhaps>;
+  api.unloadModule = ofContext<&Context::unloadModule, Waits::Perhaps>;
   api.moduleFunction = ofModules<&Modules::function>;
   api.setFunctionAttribute = ofModules<&Modules::setAttribute>;
 }

@@ -29,7 +29,7 @@ struct EmulatedDriverOptions {
 void setEmulatedDriverOptions(const EmulatedDriverOptions &options);
 
 /// One GPU, "emulated GPU" of the capability 0.0. Code is of the form
-/// ROTA_GPU_HOST. Memory is zero at first. The last
+/// ROTA_GPU_HOST. Memory is 0xFF at first where code has checks. The last
 /// release of the context ends all that belongs to it; the next GPU is a new
 /// one.
 const cuda::DriverApi &emulatedDriver();

@@ -2,12 +2,16 @@
 #include "runtime/device/simt/EmulatedMemory.h"
 #include "runtime/device/simt/Simt.h"
 
+#include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace rota::simt {
 
 using cuda::Result;
+
+/// In device memory at first: NaN in every float type.
+static constexpr int kFresh = 0xFF;
 
 EmulatedMemory::EmulatedMemory(Emulator &emulator, int64_t deviceBytes)
     : emulator(emulator), deviceBytes(static_cast<size_t>(deviceBytes)) {}
@@ -65,6 +69,8 @@ Result EmulatedMemory::allocate(cuda::Address *address, size_t bytes) {
   char *begin = bytes <= deviceBytes - used ? map(bytes, false) : nullptr;
   if (!begin)
     return cuda::kOutOfMemory;
+  if (emulator.order().watches())
+    std::memset(begin, kFresh, bytes);
   used += bytes;
   *address = reinterpret_cast<cuda::Address>(begin);
   return cuda::kSuccess;

@@ -6,6 +6,7 @@
 #include "test/runtime/device/simt/EmulatedGpu.h"
 
 #include <functional>
+#include <mutex>
 
 using namespace rota;
 using namespace rota::test;
@@ -267,6 +268,79 @@ TEST(EmulatedOrder, StreamsBesideGraphs) {
     expectPart(report, "on branch 2 of graph 1");
     expectPart(report, "on stream 2");
   });
+}
+
+TEST(EmulatedOrder, FreshMemoryIsNotZero) {
+  EmulatedGpu gpu;
+  cuda::Address address = 0;
+  EXPECT_SUCCESS(gpu.api.allocate(&address, 8));
+  auto *host = gpu.allocateHost<uint64_t>(1);
+  EXPECT_SUCCESS(gpu.api.copy(addressOf(host), address, 8, nullptr));
+  EXPECT_EQ(gpu.reportOf(nullptr), "");
+  EXPECT_EQ(*host, ~uint64_t(0));
+}
+
+TEST(EmulatedOrder, SourcesOfCopiesStayAsTheyAre) {
+  forSeeds([](EmulatedGpu &gpu, StreamHandle first, StreamHandle,
+              int32_t *places) {
+    auto *host = gpu.allocateHost<int32_t>(4);
+    std::mutex mutex;
+    std::unique_lock held(mutex);
+    simt::enqueueHost(first, {"", {}, [&] { std::lock_guard lock(mutex); }});
+    EXPECT_SUCCESS(gpu.api.copy(addressOf(places), addressOf(host), 16, first));
+    host[2] = 1;
+    held.unlock();
+    EXPECT_EQ(gpu.reportOf(first),
+              "copy of 16 bytes on stream 1: expected its source as it was "
+              "when the copy was asked for, got a change by the host at byte 8 "
+              "of 16");
+  });
+}
+
+/// What the GPU itself writes there is no mistake.
+TEST(EmulatedOrder, SourcesThatTheGpuWrites) {
+  forSeeds([](EmulatedGpu &gpu, StreamHandle first, StreamHandle second,
+              int32_t *places) {
+    auto *host = gpu.allocateHost<int32_t>(4);
+    for (int32_t turn = 0; turn < 3; ++turn) {
+      EXPECT_SUCCESS(gpu.api.fill8(addressOf(places), turn, 16, first));
+      EXPECT_SUCCESS(
+          gpu.api.copy(addressOf(host), addressOf(places), 16, first));
+      EXPECT_SUCCESS(
+          gpu.api.copy(addressOf(places + 8), addressOf(host), 16, first));
+    }
+    EXPECT_EQ(reportOf(gpu, first, second), "");
+    EXPECT_EQ(places[8], 0x02020202);
+  });
+}
+
+TEST(EmulatedOrder, TheHostWritesNoDestination) {
+  forSeeds([](EmulatedGpu &gpu, StreamHandle first, StreamHandle,
+              int32_t *places) {
+    auto *host = gpu.allocateHost<int32_t>(4);
+    std::mutex mutex;
+    std::unique_lock held(mutex);
+    simt::enqueueHost(first, {"", {}, [&] { std::lock_guard lock(mutex); }});
+    EXPECT_SUCCESS(gpu.api.copy(addressOf(host), addressOf(places), 16, first));
+    EXPECT_EQ(host[0], -1);
+    host[3] = 5;
+    held.unlock();
+    EXPECT_EQ(gpu.reportOf(first),
+              "copy of 16 bytes on stream 1: expected its destination as it "
+              "was when the copy was asked for, got a change by the host at "
+              "byte 12 of 16");
+  });
+}
+
+TEST(EmulatedOrder, PageableMemoryIsRefused) {
+  EmulatedGpu gpu;
+  auto *device = gpu.allocate<int32_t>(4);
+  int32_t host[4] = {};
+  EXPECT_EQ(gpu.api.copy(addressOf(device), addressOf(host), 16, nullptr),
+            cuda::kInvalidValue);
+  expectPart(gpu.api.failureReport(),
+             "copy of 16 bytes: expected memory of the driver, got "
+             "pageable memory at ");
 }
 
 } // namespace
