@@ -191,10 +191,26 @@ static GlobalVariable *makeArgumentBytes(const Function &kernel,
                             GlobalValue::PrivateLinkage, value);
 }
 
+/// The most threads of a block by the kernel's launch bound, or 0.
+static uint32_t mostThreadsOf(const Function &kernel) {
+  for (StringRef name : {"nvvm.reqntid", "nvvm.maxntid"}) {
+    SmallVector<StringRef> sizes;
+    kernel.getFnAttribute(name).getValueAsString().split(sizes, ',', -1,
+                                                         /*KeepEmpty=*/false);
+    uint32_t threads = sizes.empty() ? 0 : 1;
+    for (StringRef size : sizes)
+      if (uint32_t count = 0; to_integer(size.trim(), count))
+        threads *= count;
+    if (threads != 0)
+      return threads;
+  }
+  return 0;
+}
+
 /// A constant with the fields of RotaSimtKernel.
 static void describe(Function &kernel, GlobalVariable &sites,
-                     ServiceCalls &services, uint64_t sharedBytes,
-                     bool checks) {
+                     ServiceCalls &services, uint64_t sharedBytes, bool checks,
+                     uint32_t mostThreads) {
   Module &module = *kernel.getParent();
   Function &entry = *makeEntry(kernel);
   Constant *fields[] = {&entry,
@@ -204,7 +220,8 @@ static void describe(Function &kernel, GlobalVariable &sites,
                         services.i64(sharedBytes),
                         services.i32(checks),
                         services.i32(kernel.arg_size()),
-                        makeArgumentBytes(kernel, module)};
+                        makeArgumentBytes(kernel, module),
+                        services.i32(mostThreads)};
   Constant *description = ConstantStruct::getAnon(fields);
   new GlobalVariable(module, description->getType(), /*isConstant=*/true,
                      GlobalValue::ExternalLinkage, description,
@@ -259,7 +276,8 @@ makeHostKernels(mlir::Location loc, const Module &gpu,
     return failure();
   GlobalVariable *sites = makeSites(*module, services.getSites());
   for (Function *kernel : kernels)
-    describe(*kernel, *sites, services, sizes->lookup(kernel), options.checks);
+    describe(*kernel, *sites, services, sizes->lookup(kernel), options.checks,
+             mostThreadsOf(*gpu.getFunction(kernel->getName())));
   retarget(*module, host);
   std::string broken;
   raw_string_ostream stream(broken);

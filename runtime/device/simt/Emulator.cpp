@@ -88,6 +88,11 @@ static std::vector<std::string> checkSizes(const RotaSimtKernel &kernel,
         "grid of {} x {} x {} and blocks of {} x {} x {}",
         kernel.name, kMaxThreads, launch.grid.x, launch.grid.y, launch.grid.z,
         launch.block.x, launch.block.y, launch.block.z)};
+  uint64_t bound = static_cast<uint64_t>(kernel.mostThreads);
+  if (bound != 0 && launch.block.count() > bound)
+    return {fmt::format("kernel '{}': expected blocks of at most {} threads, "
+                        "its launch bound, got {}",
+                        kernel.name, bound, launch.block.count())};
   int64_t shared = kernel.sharedBytes + launch.sharedBytes;
   if (launch.sharedBytes < 0 || shared > kMaxSharedBytes)
     return {fmt::format("kernel '{}': expected at most {} bytes of shared "

@@ -36,6 +36,7 @@ typedef struct RotaSimtKernel {
   int32_t checked;
   int32_t argumentCount;
   const int32_t *argumentBytes; // by argument
+  int32_t mostThreads;          // of a block, the launch bound; 0: none
 } RotaSimtKernel;
 
 /// Indices and sizes; dimension 0 is x, 1 is y, 2 is z.

@@ -31,7 +31,7 @@ void increment(void *const *arguments) {
 }
 
 const RotaSimtKernel kIncrement = {increment, "increment", kSites, 2, 0,
-                                   1,         1,           kBytes};
+                                   1,         1,           kBytes, 0};
 
 /// cuda::kNoteKernel; its 256 threads store the same value.
 void note(void *const *arguments) {
@@ -42,7 +42,7 @@ void note(void *const *arguments) {
 }
 const int32_t kNoteBytes[] = {8, 4};
 const RotaSimtKernel kNote = {note, "rota_note", kSites,     2, 0,
-                              1,    2,           kNoteBytes};
+                              1,    2,           kNoteBytes, 0};
 const RotaSimtKernel *const kImage[] = {&kIncrement, &kNote, nullptr};
 const RotaGpuCode kCode = {ROTA_GPU_HOST, 0, kImage, sizeof kImage};
 const RotaGpuLaunch kLaunch = {"increment", {1, 1, 1}, 1, 0, 1};

@@ -53,11 +53,11 @@ static const int32_t kBytes[] = {8, 4, 4}; // sizes of the arguments
 static const int32_t kPlaces[] = {8, 8};
 
 static const RotaSimtKernel kKernels[] = {
-    {storeValue, "store", kSites, 2, 0, 1, 2, kBytes},
-    {move, "move", kSites, 2, 0, 1, 2, kPlaces},
-    {number, "number", kSites, 2, 0, 1, 1, kBytes},
-    {storeByTable, "store_by_table", kSites, 2, 0, 1, 3, kBytes},
-    {nothing, "nothing", kSites, 2, 1024, 1, 0, nullptr}};
+    {storeValue, "store", kSites, 2, 0, 1, 2, kBytes, 0},
+    {move, "move", kSites, 2, 0, 1, 2, kPlaces, 64},
+    {number, "number", kSites, 2, 0, 1, 1, kBytes, 0},
+    {storeByTable, "store_by_table", kSites, 2, 0, 1, 3, kBytes, 0},
+    {nothing, "nothing", kSites, 2, 1024, 1, 0, nullptr, 0}};
 
 static const RotaSimtKernel *const kImage[] = {&kKernels[0], &kKernels[1],
                                                &kKernels[2], &kKernels[3],

@@ -343,4 +343,17 @@ TEST(EmulatedOrder, PageableMemoryIsRefused) {
              "pageable memory at ");
 }
 
+TEST(EmulatedOrder, LaunchBounds) {
+  EmulatedGpu gpu;
+  StreamHandle stream = gpu.stream();
+  auto *places = gpu.allocate<int32_t>(2);
+  int32_t *to = places, *from = places + 1;
+  void *arguments[] = {&to, &from};
+  EXPECT_SUCCESS(gpu.api.launch(gpu.function("move"), 1, 1, 1, 65, 1, 1, 0,
+                                stream, arguments, nullptr));
+  EXPECT_EQ(gpu.reportOf(stream),
+            "kernel 'move': expected blocks of at most 64 threads, its launch "
+            "bound, got 65");
+}
+
 } // namespace
