@@ -11,6 +11,7 @@
 #include "runtime/device/simt/EmulatedProducts.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace rota {
 namespace {
@@ -38,12 +39,17 @@ Devices shareGpu(size_t ranks, std::shared_ptr<cuda::Gpu> gpu,
   return devices;
 }
 
+/// A number other than 0 makes functions that GPUs approximate inexact.
+constexpr const char *kPerturbation = "ROTA_PERTURB_APPROXIMATIONS";
+
 Devices makeEmulatedGpus(size_t ranks, Code code,
                          const DeviceOptions &options) {
   simt::EmulatedDriverOptions emulated;
   emulated.threads = options.threads;
   emulated.seed = options.seed;
   simt::setEmulatedDriverOptions(emulated);
+  if (const char *seed = std::getenv(kPerturbation))
+    simt::perturbApproximations(std::strtoull(seed, nullptr, 10));
   auto gpu = std::make_shared<cuda::Gpu>(simt::emulatedDriver(), 0, code);
   return shareGpu(ranks, gpu,
                   [] { return std::make_unique<simt::EmulatedProducts>(); });

@@ -2,6 +2,8 @@
 #include "runtime/device/simt/Services.h"
 #include "runtime/device/simt/Block.h"
 
+#include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -110,8 +112,25 @@ void rotaSimtWaitAllCopies() {
   Block::current().waitForCopies(0);
 }
 
-float rotaSimtExp2(float x) { return std::exp2(x); }
-float rotaSimtLog2(float x) { return std::log2(x); }
-float rotaSimtSqrt(float x) { return std::sqrt(x); }
-float rotaSimtReciprocalSqrt(float x) { return 1.0f / std::sqrt(x); }
-float rotaSimtReciprocal(float x) { return 1.0f / x; }
+static std::atomic<uint64_t> perturbation = 0; // seed; 0: none
+
+void rota::simt::perturbApproximations(uint64_t seed) { perturbation = seed; }
+
+/// The result of a function of x that a GPU approximates.
+static float approximate(float exact, float x) {
+  uint64_t seed = perturbation.load(std::memory_order_relaxed);
+  if (seed == 0 || x == 0.0f || exact == 0.0f || !std::isfinite(exact))
+    return exact;
+  uint64_t hash = (seed ^ std::bit_cast<uint32_t>(x)) * 0x9E3779B97F4A7C15ull;
+  auto steps = static_cast<int32_t>((hash >> 40) % 5) - 2;
+  float near = std::bit_cast<float>(std::bit_cast<int32_t>(exact) + steps);
+  return std::isnormal(near) ? near : exact;
+}
+
+float rotaSimtExp2(float x) { return approximate(std::exp2(x), x); }
+float rotaSimtLog2(float x) { return approximate(std::log2(x), x); }
+float rotaSimtSqrt(float x) { return approximate(std::sqrt(x), x); }
+float rotaSimtReciprocalSqrt(float x) {
+  return approximate(1.0f / std::sqrt(x), x);
+}
+float rotaSimtReciprocal(float x) { return approximate(1.0f / x, x); }

@@ -115,7 +115,8 @@ void rotaSimtWaitCopies(uint32_t groups);
 /// Commits, then waits for all groups.
 void rotaSimtWaitAllCopies(void);
 
-/// Functions that a GPU approximates, rounded as the host's C library does.
+/// Functions that a GPU approximates, rounded as the host's C library does, or
+/// up to 2 units in the last place off (perturbApproximations in Simt.h).
 float rotaSimtExp2(float x);
 float rotaSimtLog2(float x);
 float rotaSimtSqrt(float x);

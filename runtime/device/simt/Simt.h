@@ -39,6 +39,12 @@ struct Size {
 inline constexpr uint32_t kMaxThreads = 1024;
 inline constexpr int64_t kMaxSharedBytes = 163 << 10;
 
+/// From now on the functions that a GPU approximates are off by up to 2 units
+/// in the last place, which follow from the seed and the operand; with 0 they
+/// are rounded. Zeros, infinities and the results of zero stay exact, as PTX
+/// has them.
+void perturbApproximations(uint64_t seed);
+
 /// Runs body(0) .. body(pieces - 1), each once, in any order, on any threads;
 /// returns when all are done.
 using RunPieces = std::function<void(int64_t pieces,

@@ -4,7 +4,10 @@
 #include "runtime/device/simt/Simt.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <gtest/gtest.h>
+#include <limits>
 #include <thread>
 
 using namespace rota::simt;
@@ -411,6 +414,33 @@ TEST(Emulator, LaunchesHaveAnOrder) {
   for (uint32_t blocks : {3u, 5u, 2u})
     EXPECT_EQ(run(emulator, kernelOf(entry), {{blocks}, {1}}, out.data()),
               Lines());
+}
+
+/// A kernel that counts on the bits of a function that GPUs approximate, such
+/// as an exponential whose powers multiply to 1, has other results.
+TEST(Emulator, ApproximateFunctionsMayBeOff) {
+  float (*functions[])(float) = {rotaSimtExp2, rotaSimtLog2, rotaSimtSqrt,
+                                 rotaSimtReciprocalSqrt, rotaSimtReciprocal};
+  auto bitsOf = [](float x) { return std::bit_cast<int32_t>(x); };
+  for (auto *function : functions) {
+    int off = 0;
+    for (float x = 0.25f; x < 64.0f; x *= 1.0625f) {
+      int32_t exact = bitsOf(function(x));
+      perturbApproximations(7);
+      int32_t near = bitsOf(function(x));
+      EXPECT_EQ(near, bitsOf(function(x)));
+      perturbApproximations(0);
+      EXPECT_LE(std::abs(near - exact), 2) << x;
+      off += near != exact;
+    }
+    EXPECT_GT(off, 10);
+  }
+  perturbApproximations(7);
+  EXPECT_EQ(rotaSimtExp2(0.0f), 1.0f);
+  EXPECT_EQ(rotaSimtExp2(-200.0f), 0.0f);
+  EXPECT_EQ(rotaSimtSqrt(0.0f), 0.0f);
+  EXPECT_EQ(rotaSimtReciprocal(std::numeric_limits<float>::infinity()), 0.0f);
+  perturbApproximations(0);
 }
 
 } // namespace
