@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <gtest/gtest.h>
 #include <list>
 #include <map>
 #include <set>
@@ -40,6 +41,7 @@ struct FakeCapture {
   std::vector<FakeNode> nodes;
 };
 struct FakeStream {
+  int ordinal; // of its GPU
   std::deque<Work> work;
   std::shared_ptr<FakeCapture> capture; // null: work is done
   NodeSet last;                         // what the next node comes after
@@ -184,18 +186,43 @@ void fillDevice(DriverApi &api) {
   };
 }
 
+/// NVIDIA's driver may wait for the whole GPU in a release: one between the
+/// start of a transfer and what the other rank needs for its end hangs.
+Result waitForGpu() {
+  Lock lock(machine().mutex);
+  auto isBusy = [] {
+    fakePump();
+    return std::any_of(machine().streams.begin(), machine().streams.end(),
+                       [](const FakeStream &stream) {
+                         return stream.ordinal == fakeOrdinal() &&
+                                !stream.work.empty();
+                       });
+  };
+  auto end = Clock::now() + kPatience;
+  while (isBusy())
+    if (machine().change.wait_until(lock, end) == std::cv_status::timeout) {
+      ADD_FAILURE() << "a release of memory waits for work that does not end";
+      return kLaunchFailed;
+    }
+  return kSuccess;
+}
+
 void fillMemory(DriverApi &api) {
   api.allocate = [](Address *address, size_t bytes) {
     *address = reinterpret_cast<Address>(std::calloc(bytes, 1));
     return kSuccess;
   };
   api.free = [](Address address) {
-    return std::free(bytesAt(address)), kSuccess;
+    Result result = waitForGpu();
+    return std::free(bytesAt(address)), result;
   };
   api.allocateHost = [](void **address, size_t bytes, unsigned) {
     return *address = std::calloc(bytes, 1), kSuccess;
   };
-  api.freeHost = [](void *address) { return std::free(address), kSuccess; };
+  api.freeHost = [](void *address) {
+    Result result = waitForGpu();
+    return std::free(address), result;
+  };
   api.copy = [](Address destination, Address source, size_t bytes,
                 StreamHandle stream) {
     return ask(stream, [=] {
@@ -305,7 +332,8 @@ void fillGraphs(DriverApi &api) {
 void fillStreams(DriverApi &api) {
   api.createStream = [](StreamHandle *stream, unsigned) {
     Lock lock(machine().mutex);
-    *stream = reinterpret_cast<StreamHandle>(&machine().streams.emplace_back());
+    *stream = reinterpret_cast<StreamHandle>(
+        &machine().streams.emplace_back(fakeOrdinal()));
     return kSuccess;
   };
   api.destroyStream = [](StreamHandle stream) {

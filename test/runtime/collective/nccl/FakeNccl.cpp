@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <tuple>
 
 using namespace rota;
 using namespace rota::test;
@@ -29,11 +32,14 @@ struct Message {
   bool isRead = false;
 };
 
+/// What two members connect for: pair, all-gather or message, size class.
+using Way = std::tuple<std::pair<int, int>, bool, int>;
+
 /// The members' common part of a communicator. Guarded by fakeMutex().
 struct Common {
   int size = 0;
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail;
-  std::set<std::pair<int, int>> senders, receivers; // that have connected
+  std::set<Way> senders, receivers; // ends that have connected
   // The present rendezvous of all members: (color, key) of a split, or the GPU.
   std::map<int, std::pair<int, int>> arrived;
   std::map<int, std::shared_ptr<Common>> parts; // parts of a split, by color
@@ -197,25 +203,50 @@ bool advance(Call &call) {
   return call.isOver = true;
 }
 
+/// Bytes from which NCCL is taken to use another protocol or more channels.
+constexpr size_t kClassBytes[] = {4 << 10, 256 << 10};
+
+Way wayOf(const Call &call) {
+  std::pair<int, int> pair = {call.handle->rank, call.peer};
+  if (!call.source)
+    std::swap(pair.first, pair.second);
+  auto next = std::lower_bound(std::begin(kClassBytes), std::end(kClassBytes),
+                               call.bytes);
+  return {pair, call.isGather, static_cast<int>(next - kClassBytes)};
+}
+
+/// What is connected together with `way`: for messages smaller ones, for
+/// gathers nothing, or all where NCCL connects at the start.
+std::vector<Way> connectedWith(Way way) {
+  auto [pair, isGather, own] = way;
+  const char *text = std::getenv("NCCL_RUNTIME_CONNECT");
+  bool isAll = text && std::string_view(text) == "0";
+  int classes = std::size(kClassBytes) + 1;
+  std::vector<Way> ways;
+  for (int one = 0; one < classes; ++one)
+    if (one == own || (isGather ? isAll : one < own))
+      ways.emplace_back(pair, isGather, one);
+  return ways;
+}
+
 /// Waits on the host until both ends of each new connection have come.
 NcclResult connectPeers(Lock &lock, const std::vector<Call> &calls) {
   for (const Call &call : calls) {
-    int own = call.handle->rank;
     Common &common = *call.handle->common;
-    if (call.source)
-      connections += common.senders.insert({own, call.peer}).second;
-    else
-      connections += common.receivers.insert({call.peer, own}).second;
+    std::set<Way> &ends = call.source ? common.senders : common.receivers;
+    if (ends.contains(wayOf(call)))
+      continue;
+    ++connections;
+    for (const Way &way : connectedWith(wayOf(call)))
+      ends.insert(way);
   }
   fakeChange().notify_all();
   for (const Call &call : calls) {
     Common &common = *call.handle->common;
-    std::pair<int, int> pair = {call.handle->rank, call.peer};
-    if (!call.source)
-      std::swap(pair.first, pair.second);
+    Way way = wayOf(call);
     if (!awaitChange(lock, [&] {
-          return call.handle->isAborted || (common.senders.contains(pair) &&
-                                            common.receivers.contains(pair));
+          return call.handle->isAborted || (common.senders.contains(way) &&
+                                            common.receivers.contains(way));
         }))
       return refuse("the other rank does not connect");
   }

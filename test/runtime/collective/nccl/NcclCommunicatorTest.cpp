@@ -3,162 +3,14 @@
 // Ranks on fake GPUs, connected by a fake NCCL.
 #include "runtime/Error.h"
 #include "runtime/collective/nccl/HostTransfers.h"
-#include "test/runtime/collective/RandomCollective.h"
-#include "test/runtime/collective/nccl/FakeGpu.h"
-#include "test/runtime/collective/nccl/FakeNccl.h"
+#include "test/runtime/collective/nccl/NcclMachine.h"
 
 #include <algorithm>
 #include <chrono>
-#include <gtest/gtest.h>
 #include <latch>
-#include <numeric>
-#include <thread>
 
 using namespace rota;
 using namespace rota::test;
-
-namespace {
-
-/// The message of the exception that `body` throws.
-std::string failureOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const std::runtime_error &error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
-/// A rank of a test, in a thread of its own.
-struct TestRank {
-  cuda::CudaDevice &device;
-  NcclCommunicator &communicator;
-  void synchronize() {
-    device.gpu().check(
-        device.gpu().api().synchronizeStream(device.computeStream()),
-        "synchronization");
-  }
-};
-
-class Machine {
-public:
-  Machine(int ranks, NcclPlan plan, int64_t workspaceBytes = 1 << 20,
-          NcclCommunicator::Options options = {})
-      : ranks(ranks), plan(std::move(plan)), workspaceBytes(workspaceBytes),
-        options(options) {}
-
-  /// `failures`: the messages of the exceptions that leave the ranks, of each;
-  /// without them there are none.
-  void run(const std::function<void(TestRank &)> &body,
-           const std::vector<std::string> &failures = {}) const {
-    NcclId id = fakeId();
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([&, rank] {
-        EXPECT_EQ(failureOf([&] { runRank(rank, id, body); }),
-                  failures.empty() ? "nothing was thrown" : failures[rank]);
-      });
-    for (std::thread &thread : threads)
-      thread.join();
-  }
-
-private:
-  void runRank(int rank, const NcclId &id,
-               const std::function<void(TestRank &)> &body) const {
-    auto device = fakeDevice(rank);
-    std::vector<char> workspace(workspaceBytes);
-    NcclCommunicator communicator(*device, fakeNccl(), rank, ranks, id, plan,
-                                  workspace.data(), workspaceBytes, options);
-    TestRank test = {*device, communicator};
-    body(test);
-  }
-
-  const int ranks;
-  const NcclPlan plan;
-  const int64_t workspaceBytes;
-  const NcclCommunicator::Options options;
-};
-
-RankGroup allRanks(const Communicator &communicator) {
-  return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
-}
-
-/// Messages of both directions between all ranks, and a group of all in each
-/// stream of collectives.
-NcclPlan planOfAll(int ranks) {
-  NcclPlan plan;
-  std::vector<int> everyone(ranks);
-  std::iota(everyone.begin(), everyone.end(), 0);
-  for (Stream stream :
-       {Stream::Task, Stream::Weights, Stream::Gradients, Stream::Step})
-    plan.add({stream, false, everyone});
-  for (int from = 0; from < ranks; ++from)
-    for (int to = 0; to < ranks; ++to)
-      if (from != to)
-        for (Stream stream : {Stream::Forward, Stream::Backward})
-          plan.add({stream, true, {from, to}});
-  return plan;
-}
-
-/// The inputs of exchangeRandomly.
-NcclPlan planOf(int ranks, uint64_t seed, int count, int64_t elements) {
-  NcclPlan plan = planOfAll(ranks);
-  std::vector<MeshAxis> mesh = makeMesh(ranks);
-  for (int i = 0; i < count; ++i) {
-    RandomCollective next(seed * 10000 + i, mesh, elements);
-    for (int rank = 0; rank < ranks; ++rank)
-      plan.add({next.stream, false, next.group(rank).ranks});
-  }
-  return plan;
-}
-
-Collective gather(int64_t size) {
-  Collective collective;
-  collective.axes = {0};
-  collective.size = size;
-  return collective;
-}
-
-/// A communicator whose `wait` waits for the results.
-class Finished : public Communicator {
-public:
-  explicit Finished(TestRank &test) : test(test), inner(test.communicator) {}
-  int rank() const override { return inner.rank(); }
-  int size() const override { return inner.size(); }
-  Request start(Stream stream, const Collective &collective,
-                const RankGroup &group, const void *source,
-                void *destination) override {
-    return inner.start(stream, collective, group, source, destination);
-  }
-  Request send(Stream stream, int peer, const void *source,
-               int64_t bytes) override {
-    return inner.send(stream, peer, source, bytes);
-  }
-  Request receive(Stream stream, int peer, void *destination,
-                  int64_t bytes) override {
-    return inner.receive(stream, peer, destination, bytes);
-  }
-  Request copy(const void *source, void *destination, int64_t bytes) override {
-    return inner.copy(source, destination, bytes);
-  }
-  TransferTime wait(Request request) override {
-    TransferTime time = inner.wait(request);
-    test.synchronize();
-    return time;
-  }
-  bool isDone(Request request) override { return inner.isDone(request); }
-  double now() const override { return inner.now(); }
-  void setPosition(const std::string &position) override {
-    inner.setPosition(position);
-  }
-  void fail(const std::string &message) override { inner.fail(message); }
-
-private:
-  TestRank &test;
-  Communicator &inner;
-};
-
-} // namespace
 
 // A small workspace cuts rows; in a large one a piece has many.
 TEST(NcclCommunicator, EveryCollectiveGivesTheReference) {
@@ -182,23 +34,6 @@ TEST(NcclCommunicator, HostBuffersGiveTheReference) {
                                  staging.size());
       exchangeRandomly(communicator, 7, 40, 300);
     });
-}
-
-// A connection that is made later would wait on the host for the other rank.
-TEST(NcclCommunicator, AllConnectionsAreMadeAtTheStart) {
-  int connections = 0;
-  Machine machine{3, planOf(3, 5, 30, 100)};
-  std::latch ready(3), started(3);
-  machine.run([&](TestRank &test) {
-    ready.arrive_and_wait();
-    if (test.communicator.rank() == 0)
-      connections = fakeConnections();
-    started.arrive_and_wait();
-    Finished communicator(test);
-    exchangeRandomly(communicator, 5, 30, 100);
-  });
-  EXPECT_EQ(fakeConnections(), connections);
-  EXPECT_GT(connections, 0);
 }
 
 // The receive is behind the send in the order of both ranks.
