@@ -40,7 +40,6 @@ TEST_P(GemmKinds, AgreesWithPlainLoop) {
   check(of(3, 1, 65, 17, 3));
   check(of(1, 33, 1, 600, 0));
   check(of(1, 70, 131, 513, 8));
-  check(of(1, 256, 130, 1100, 0)); // in blocks of k where operands are copied
 }
 
 TEST_P(GemmKinds, SameBitsForAnyNumberOfThreads) {
@@ -100,6 +99,13 @@ TEST(GemmTest, PanelsOfWholeRows) {
   check(g);
   check(describeGemm(2, 300, 70, 40, false, true, ROTA_F32, ROTA_F32, ROTA_F32,
                      true, 0));
+}
+
+/// Rows that share places in the caches, in blocks of k where they are copied.
+TEST(GemmTest, CrowdedRows) {
+  for (int form = 0; form < 8; ++form)
+    check(describeGemm(1, 200, 200, 1100, form & 1, form & 2, ROTA_F32,
+                       ROTA_F32, ROTA_F32, form & 4, /*gap=*/824));
 }
 
 TEST(GemmTest, EmptySumClearsUnlessItAccumulates) {

@@ -159,7 +159,7 @@ LogicalResult StackOp::verifyRegions() {
   // stack, every one.
   if (getPattern().empty())
     return emitOpError("expected a pattern of layer kinds, got none");
-  if (static_cast<int64_t>(getPattern().size()) > getLayers())
+  if (getPattern().size() > getLayers())
     return emitOpError("expected a pattern of at most ")
            << getLayers() << " kinds, one for each layer, got "
            << getPattern().size();

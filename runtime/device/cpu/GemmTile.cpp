@@ -65,7 +65,8 @@ public:
       direct = OneDnnProduct::make(g, /*mayBeSlow=*/false);
       if (direct)
         return;
-      copiesA = copiesB = copiesC = true;
+      copiesA = copiesB = true;
+      copiesC = g.typeC != ROTA_F32;
     }
     if (g.k >= kCopiedDepth)
       block = blockOf(kCopiedDepth);
