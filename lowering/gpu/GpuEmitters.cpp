@@ -11,19 +11,21 @@ namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
 AddEmitters addAccumulateEmitters, addExpertRowsEmitters,
+    addCrossEntropyEmitters, addCrossEntropyPairEmitters,
     addGpuAttentionEmitters, addGpuAttentionGradEmitters,
-    addGpuCrossEntropyEmitters, addGpuEmbeddingEmitters,
-    addGpuGroupedProductEmitters, addGpuLaunchEmitters, addGroupedBiasEmitters,
-    addRopeEmitters, addRoutingEmitters, addSplitEmitters;
+    addGpuEmbeddingEmitters, addGpuGroupedProductEmitters, addGpuLaunchEmitters,
+    addGroupedBiasEmitters, addRopeEmitters, addRoutingEmitters,
+    addSplitEmitters;
 
 KernelEmitters gpuEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
        {addAccumulateEmitters, addExpertRowsEmitters, addGpuAttentionEmitters,
-        addGpuAttentionGradEmitters, addGpuCrossEntropyEmitters,
-        addGpuEmbeddingEmitters, addGpuGroupedProductEmitters,
-        addGpuLaunchEmitters, addGroupedBiasEmitters, addRopeEmitters,
-        addRoutingEmitters, addSplitEmitters})
+        addGpuAttentionGradEmitters, addCrossEntropyEmitters,
+        addCrossEntropyPairEmitters, addGpuEmbeddingEmitters,
+        addGpuGroupedProductEmitters, addGpuLaunchEmitters,
+        addGroupedBiasEmitters, addRopeEmitters, addRoutingEmitters,
+        addSplitEmitters})
     add(emitters);
   return emitters;
 }

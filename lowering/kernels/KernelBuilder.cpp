@@ -94,6 +94,29 @@ void KernelBuilder::overColumns(int64_t width, ColumnsBody body) {
     body(i64(whole), rest);
 }
 
+void KernelBuilder::walkColumns(int64_t width, WalkBody body) {
+  overColumns(width, [&](Value first, ArrayRef<int64_t> counts) {
+    SmallVector<Value> firsts;
+    for (size_t i = 0; i < counts.size(); ++i)
+      firsts.push_back(add(first, int64_t(i) * laneCount));
+    body(firsts, counts);
+  });
+}
+
+Value KernelBuilder::loadOwn(Memory line, Value column, int64_t width) {
+  return load(line, select(isWithin(column, width), column, i64(0)));
+}
+
+void KernelBuilder::storeOwn(Value value, Memory line, Value column,
+                             int64_t width) {
+  when(isWithin(column, width), [&] { store(value, line, column); });
+}
+
+SmallVector<Value> KernelBuilder::sumEach(int64_t count, ValueRange zeros,
+                                          CarryBody body) {
+  return loop(i64(0), i64(count), 1, zeros, body);
+}
+
 Value KernelBuilder::foldColumns(int64_t width, Value initial, FoldBody body) {
   int64_t whole = width / laneCount * laneCount;
   if (whole > 0)

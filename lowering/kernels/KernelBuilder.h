@@ -35,15 +35,17 @@ public:
                                                  mlir::Value carried)>
                       visit) override;
   void overColumns(int64_t width, ColumnsBody body) override;
+  void walkColumns(int64_t width, WalkBody body) override;
+  mlir::Value loadOwn(Memory line, mlir::Value column, int64_t width) override;
+  void storeOwn(mlir::Value value, Memory line, mlir::Value column,
+                int64_t width) override;
   mlir::Value foldColumns(int64_t width, mlir::Value initial,
                           FoldBody body) override;
 
   mlir::Value loadVector(Memory memory, mlir::Value index, int64_t count,
                          float filler = 0.0f) override;
-  /// `value`, lane i of which is number `index` + i, with `filler` from `end`
-  /// on.
   mlir::Value before(mlir::Value end, mlir::Value index, mlir::Value value,
-                     float filler);
+                     float filler) override;
   std::pair<mlir::Value, mlir::Value>
   loadPairs(Memory memory, mlir::Value index, int64_t count) override;
   void storeVector(mlir::Value value, Memory memory, mlir::Value index,
@@ -64,6 +66,9 @@ public:
   mlir::Value maxLanes(mlir::Value vector);
   mlir::Value sumOfRow(mlir::Value vector) override { return sumLanes(vector); }
   mlir::Value maxOfRow(mlir::Value vector) override { return maxLanes(vector); }
+  mlir::Value logSumExp(Memory line, int64_t width, mlir::Value end) override;
+  llvm::SmallVector<mlir::Value> sumEach(int64_t count, mlir::ValueRange zeros,
+                                         CarryBody body) override;
   mlir::Value largestOf(Memory values, int64_t count) override;
 
   /// Transposes lanes() vectors of lanes() elements in registers.

@@ -29,6 +29,9 @@ struct RowForm {
   // which a GPU gives each thread one vector of one of many rows.
   bool alone = false;
   int64_t begin = 0; // elements before or between the rows in memory
+  // Elements that a thread loads before it uses them on a GPU, where rows are
+  // long; 0: one vector.
+  int64_t inFlight = 0;
 };
 
 class RowBuilder : public ValueBuilder {
@@ -71,6 +74,19 @@ public:
   using ColumnsBody = llvm::function_ref<void(mlir::Value first,
                                               llvm::ArrayRef<int64_t> counts)>;
   virtual void overColumns(int64_t width, ColumnsBody body) = 0;
+  /// As overColumns, for vectors that need not be neighbours: `firsts` has the
+  /// first column of each. Each thread of a GPU has the same columns in every
+  /// walk.
+  using WalkBody = llvm::function_ref<void(llvm::ArrayRef<mlir::Value> firsts,
+                                           llvm::ArrayRef<int64_t> counts)>;
+  virtual void walkColumns(int64_t width, WalkBody body) = 0;
+  /// The element of `column`, which may lie outside of the row, for the thread
+  /// that has it in walkColumns; any number for others.
+  virtual mlir::Value loadOwn(Memory line, mlir::Value column,
+                              int64_t width) = 0;
+  /// That thread stores the element, if it lies in the row.
+  virtual void storeOwn(mlir::Value value, Memory line, mlir::Value column,
+                        int64_t width) = 0;
   /// Carries a vector of lanes() elements over all vectors of a row; sumOfRow
   /// or maxOfRow combines it.
   using FoldBody = llvm::function_ref<mlir::Value(mlir::Value at, int64_t count,
@@ -86,6 +102,10 @@ public:
   loadPairs(Memory memory, mlir::Value index, int64_t count) = 0;
   virtual void storeVector(mlir::Value value, Memory memory, mlir::Value index,
                            int64_t count) = 0;
+  /// `value`, lane i of which is number `index` + i, with `filler` from `end`
+  /// on.
+  virtual mlir::Value before(mlir::Value end, mlir::Value index,
+                             mlir::Value value, float filler) = 0;
   virtual void copyRow(Memory from, Memory to, int64_t width) = 0;
   virtual void clearRow(Memory to, int64_t width) = 0;
 
@@ -96,6 +116,15 @@ public:
   /// A scalar that all threads of the row get.
   virtual mlir::Value sumOfRow(mlir::Value vector) = 0;
   virtual mlir::Value maxOfRow(mlir::Value vector) = 0;
+  /// The logarithm of the sum of the exponentials of a row, or of its columns
+  /// before `end`, if any; the least f32 where there are none. All threads of
+  /// the row get it.
+  virtual mlir::Value logSumExp(Memory line, int64_t width,
+                                mlir::Value end) = 0;
+  /// Carries `zeros` over i below `count`, each thread of a GPU over some of
+  /// them, and adds up what the threads have. The thread of once() gets it.
+  virtual llvm::SmallVector<mlir::Value>
+  sumEach(int64_t count, mlir::ValueRange zeros, CarryBody body) = 0;
   /// The number of the largest of `count` f32, the first of equal ones; 0 where
   /// none is a number. All threads of the row get it.
   virtual mlir::Value largestOf(Memory values, int64_t count) = 0;

@@ -4,6 +4,7 @@
 // GPU: a block does a row. A vector is one chunk of the row.
 #include "lowering/gpu/GpuBuilder.h"
 #include "lowering/gpu/GpuEmitters.h"
+#include "lowering/gpu/vocabulary/ChunkWalk.h"
 #include "lowering/kernels/Emit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,9 +23,10 @@ constexpr int64_t kInFlight = 4;
 
 class GpuRows : public RowBuilder {
 public:
-  /// A block of `threads` threads does a row.
-  GpuRows(GpuBuilder &g, int64_t chunk, int64_t threads)
-      : RowBuilder(g.ops()), g(g), chunk(chunk), threads(threads),
+  /// A block of `threads` threads does a row. Walks take `group` chunks at a
+  /// time.
+  GpuRows(GpuBuilder &g, int64_t chunk, int64_t threads, int64_t group)
+      : RowBuilder(g.ops()), g(g), chunk(chunk), threads(threads), group(group),
         thread(g.widen(g.thread())) {}
   /// This thread has the vector of a row that begins at column `alone`.
   GpuRows(GpuBuilder &g, int64_t chunk, Value alone)
@@ -56,6 +58,24 @@ public:
     loop(mul(thread, chunk), i64(width), threads * chunk,
          [&](Value first) { body(first, {chunk}); });
   }
+  void walkColumns(int64_t width, WalkBody body) override {
+    walk(width).run(g, {}, [&](ArrayRef<Value> firsts, ValueRange) {
+      SmallVector<Value> wide;
+      for (Value first : firsts)
+        wide.push_back(g.widen(first));
+      body(wide, SmallVector<int64_t>(wide.size(), chunk));
+      return SmallVector<Value>();
+    });
+  }
+  Value loadOwn(Memory line, Value column, int64_t width) override {
+    return choose(
+        isOwner(column, width), [&] { return load(line, column); },
+        [&] { return f32(0.0f); });
+  }
+  void storeOwn(Value value, Memory line, Value column,
+                int64_t width) override {
+    when(isOwner(column, width), [&] { store(value, line, column); });
+  }
   Value foldColumns(int64_t width, Value initial, FoldBody body) override {
     return loop(mul(thread, chunk), i64(width), threads * chunk, initial,
                 [&](Value at, ValueRange carried) -> SmallVector<Value> {
@@ -81,6 +101,9 @@ public:
   void storeVector(Value value, Memory memory, Value index, int64_t) override {
     g.store(value, memory, index);
   }
+  Value before(Value end, Value index, Value value, float filler) override {
+    return g.before(narrow(end), narrow(index), value, filler);
+  }
   void copyRow(Memory from, Memory to, int64_t width) override {
     overColumns(width, [&](Value at, ArrayRef<int64_t>) {
       lowering::store(
@@ -104,9 +127,30 @@ public:
   Value maxOfRow(Value vector) override {
     return combine(vector, [&](Value x, Value y) { return maxf(x, y); });
   }
+  Value logSumExp(Memory line, int64_t width, Value end) override {
+    return emitLogSumExp(g, walk(width), line, end ? narrow(end) : end);
+  }
+  SmallVector<Value> sumEach(int64_t count, ValueRange zeros,
+                             CarryBody body) override {
+    SmallVector<Value> sums = loop(thread, i64(count), threads, zeros, body);
+    for (Value &sum : sums)
+      sum = g.sumByHalves(sum, threads, /*across=*/1);
+    return sums;
+  }
   Value largestOf(Memory values, int64_t count) override;
 
 private:
+  ChunkWalk walk(int64_t width) const {
+    return {chunk, width / chunk, threads, group};
+  }
+  Value narrow(Value index) {
+    return arith::TruncIOp::create(b, b.getI32Type(), index);
+  }
+  /// Whether the column lies in the row and this thread has it.
+  Value isOwner(Value column, int64_t width) {
+    return both(isWithin(column, width),
+                isEqual(walk(width).ownerOf(g, narrow(column)), g.thread()));
+  }
   Value combine(Value vector, llvm::function_ref<Value(Value, Value)> join) {
     return combineThreads({g.combineElements(vector, join)},
                           [&](ValueRange left, ValueRange right) {
@@ -122,7 +166,7 @@ private:
   }
 
   GpuBuilder &g;
-  int64_t chunk, threads = 1;
+  int64_t chunk, threads = 1, group = 1;
   Value thread, alone; // i64
 };
 
@@ -192,11 +236,16 @@ emitGpuRows(KernelLibrary &library, Location loc, StringRef prefix,
                       GpuRows k(g, chunk, g.widen(column));
                       body(k, g.widen(g.div(number, chunks)));
                     });
-  int64_t threads = llvm::PowerOf2Ceil(chunks);
+  int64_t threads = llvm::PowerOf2Ceil(chunks), group = 1;
+  if (space.inFlight) {
+    threads =
+        llvm::alignTo(llvm::divideCeil(space.columns, space.inFlight), kWarp);
+    group = space.inFlight / chunk;
+  }
   threads = std::clamp(threads, kWarp, space.most);
   return emitGpuKernel(library, loc, prefix, whole, arguments, space.rows,
                        threads, [&](GpuBuilder &g) {
-                         GpuRows k(g, chunk, threads);
+                         GpuRows k(g, chunk, threads, group);
                          body(k, g.widen(g.block()));
                        });
 }

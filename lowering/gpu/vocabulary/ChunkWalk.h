@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the threads of a block share a long row: chunk c is of thread c modulo
+// the number of threads, which takes several at a time.
+#ifndef ROTA_LOWERING_GPU_VOCABULARY_CHUNKWALK_H
+#define ROTA_LOWERING_GPU_VOCABULARY_CHUNKWALK_H
+
+#include "lowering/gpu/GpuBuilder.h"
+
+namespace rota::lowering {
+
+struct ChunkWalk {
+  int64_t width;   // elements of a chunk
+  int64_t chunks;  // of the row
+  int64_t threads; // of the block
+  int64_t group;   // chunks that a thread loads before it uses them
+
+  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      llvm::ArrayRef<mlir::Value> firsts, mlir::ValueRange carried)>;
+  /// Calls body(firsts, carried) for all chunks of this thread: `group` of them
+  /// at first, then one at a time. `firsts` are columns (i32).
+  llvm::SmallVector<mlir::Value> run(GpuBuilder &k, mlir::ValueRange initial,
+                                     Body body) const;
+  /// The thread that has the column (i32).
+  mlir::Value ownerOf(GpuBuilder &k, mlir::Value column) const;
+};
+
+/// RowBuilder::logSumExp; `end` is i32. The row is read once, with a maximum
+/// and a sum that each thread corrects as it goes on (Milakov and Gimelshein
+/// 2018).
+mlir::Value emitLogSumExp(GpuBuilder &k, const ChunkWalk &walk, Memory line,
+                          mlir::Value end);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_GPU_VOCABULARY_CHUNKWALK_H
