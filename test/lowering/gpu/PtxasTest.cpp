@@ -121,7 +121,7 @@ protected:
     manager.addPass(createDecompose());
     manager.addPass(createFormKernels());
     if (module && succeeded(manager.run(*module)) &&
-        succeeded(planTables(*module)) &&
+        succeeded(planTables(*module)) && succeeded(planPairs(*module)) &&
         succeeded(replaceByKernels(*module, *library))) {
       kernels = std::move(module);
     }
@@ -139,6 +139,24 @@ protected:
     });
     library->setTables(false);
     return failure(planned.wasInterrupted());
+  }
+
+  /// The kernels of the first two ops of functions named pair_*, which do both
+  /// at once.
+  LogicalResult planPairs(ModuleOp module) {
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (!function.getSymName().starts_with("pair_"))
+        continue;
+      Operation *first = &function.front().front();
+      auto plan =
+          library->getEmitters().lookupPair(first, first->getNextNode());
+      if (!plan)
+        return function.emitError("expected two ops that have common kernels");
+      auto kernels = plan(first, first->getNextNode(), *library);
+      if (failed(kernels) || kernels->calls.empty())
+        return failure();
+    }
+    return success();
   }
 
   /// The launch of a kernel of the model, or of one of the runtime.

@@ -170,6 +170,36 @@ func.func @loss_part_grad(%d: tensor<f32>, %l: tensor<4x2048x16032xbf16>, %t: te
   return %g : tensor<4x2048x16032xbf16>
 }
 
+func.func @pair_loss_32000_bf16(%d: tensor<f32>, %l: tensor<4x2048x32000xbf16>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048x32000xbf16>) {
+  %s, %w, %e = rota.cross_entropy %l, %t : (tensor<4x2048x32000xbf16>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  %g = rota.cross_entropy_grad %d, %l, %t, %e : (tensor<f32>, tensor<4x2048x32000xbf16>, tensor<4x2048xi32>, tensor<4x2048xf32>) -> tensor<4x2048x32000xbf16>
+  return %s, %w, %g : tensor<f32>, tensor<f32>, tensor<4x2048x32000xbf16>
+}
+
+func.func @pair_loss_50257_bf16(%d: tensor<f32>, %l: tensor<4x2048x50257xbf16>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048x50257xbf16>) {
+  %s, %w, %e = rota.cross_entropy %l, %t : (tensor<4x2048x50257xbf16>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  %g = rota.cross_entropy_grad %d, %l, %t, %e : (tensor<f32>, tensor<4x2048x50257xbf16>, tensor<4x2048xi32>, tensor<4x2048xf32>) -> tensor<4x2048x50257xbf16>
+  return %s, %w, %g : tensor<f32>, tensor<f32>, tensor<4x2048x50257xbf16>
+}
+
+func.func @pair_loss_128256_bf16(%d: tensor<f32>, %l: tensor<4x2048x128256xbf16>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048x128256xbf16>) {
+  %s, %w, %e = rota.cross_entropy %l, %t : (tensor<4x2048x128256xbf16>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  %g = rota.cross_entropy_grad %d, %l, %t, %e : (tensor<f32>, tensor<4x2048x128256xbf16>, tensor<4x2048xi32>, tensor<4x2048xf32>) -> tensor<4x2048x128256xbf16>
+  return %s, %w, %g : tensor<f32>, tensor<f32>, tensor<4x2048x128256xbf16>
+}
+
+func.func @pair_rope_64(%q: tensor<4x2048x12x64xbf16>, %k: tensor<4x2048x12x64xbf16>, %a: tensor<2048x32x2xf32>) -> (tensor<4x2048x12x64xbf16>, tensor<4x2048x12x64xbf16>) {
+  %y = rota.rope %q, %a : tensor<4x2048x12x64xbf16>, tensor<2048x32x2xf32>
+  %z = rota.rope %k, %a : tensor<4x2048x12x64xbf16>, tensor<2048x32x2xf32>
+  return %y, %z : tensor<4x2048x12x64xbf16>, tensor<4x2048x12x64xbf16>
+}
+
+func.func @pair_rope_128(%q: tensor<4x2048x32x128xbf16>, %k: tensor<4x2048x8x128xbf16>, %a: tensor<2048x64x2xf32>) -> (tensor<4x2048x32x128xbf16>, tensor<4x2048x8x128xbf16>) {
+  %y = rota.rope %q, %a : tensor<4x2048x32x128xbf16>, tensor<2048x64x2xf32>
+  %z = rota.rope %k, %a : tensor<4x2048x8x128xbf16>, tensor<2048x64x2xf32>
+  return %y, %z : tensor<4x2048x32x128xbf16>, tensor<4x2048x8x128xbf16>
+}
+
 func.func @rope_64(%x: tensor<4x2048x12x64xbf16>, %a: tensor<2048x32x2xf32>) -> (tensor<4x2048x12x64xbf16>) {
   %y = rota.rope %x, %a : tensor<4x2048x12x64xbf16>, tensor<2048x32x2xf32>
   %z = rota.rope inverse %y, %a : tensor<4x2048x12x64xbf16>, tensor<2048x32x2xf32>
