@@ -5,6 +5,7 @@
 
 #include "ir/rota/model/Roles.h"
 #include "lowering/cpu/Passes.h"
+#include "lowering/executable/CodeCache.h"
 #include "lowering/executable/Trainer.h"
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
@@ -21,6 +22,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 
@@ -143,15 +145,10 @@ LogicalResult ProgramLowering::verify() {
   return success();
 }
 
-LogicalResult ProgramLowering::emitCode() {
-  if (failed(device->addKernels(*tasks, *library)))
-    return failure();
-  addProgramData(*tasks, program);
-  return success();
-}
-
 FailureOr<std::unique_ptr<llvm::Module>>
 ProgramLowering::translate(llvm::LLVMContext &context) {
+  if (failed(device->addKernels(*tasks, *library)))
+    return failure();
   auto code = translateToLLVM(*tasks, context, *machine);
   if (failed(code))
     return failure();
@@ -163,10 +160,12 @@ ProgramLowering::translate(llvm::LLVMContext &context) {
 }
 
 FailureOr<std::string> ProgramLowering::emitText() {
+  device->addLaunches(*tasks, *library);
   llvm::LLVMContext context;
   auto code = translate(context);
   if (failed(code))
     return failure();
+  addProgramData(**code, program);
   return emitLLVM(**code);
 }
 
@@ -178,18 +177,33 @@ FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
   return emitPtx(module.getLoc(), *code, chip);
 }
 
-LogicalResult ProgramLowering::link(StringRef output,
-                                    const LinkOptions &options) {
-  if (failed(device->findTools(module.getLoc(), options)))
-    return failure();
+FailureOr<std::string> ProgramLowering::emitTasks() {
+  device->addLaunches(*tasks, *library);
+  CodeCache cache({*tasks, library->getModule()}, *machine,
+                  device->codeOptions());
+  if (auto found = cache.find())
+    return found->getBuffer().str();
   llvm::LLVMContext context;
   auto code = translate(context);
   if (failed(code))
     return failure();
   auto object = emitObject(module.getLoc(), **code, *machine);
-  if (failed(object))
+  if (succeeded(object))
+    cache.keep(*object);
+  return object;
+}
+
+LogicalResult ProgramLowering::link(StringRef output,
+                                    const LinkOptions &options) {
+  if (failed(device->findTools(module.getLoc(), options)))
     return failure();
-  return linkTrainer(module.getLoc(), *object, output, options);
+  auto code = emitTasks();
+  if (failed(code))
+    return failure();
+  auto data = emitProgramData(module.getLoc(), program, *machine);
+  if (failed(data))
+    return failure();
+  return linkTrainer(module.getLoc(), {*code, *data}, output, options);
 }
 
 /// The layers of each chunk, kinds by their number in the layout.

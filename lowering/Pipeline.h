@@ -37,7 +37,8 @@ struct ModelFacts {
 };
 
 /// A module on its way to a trainer. The functions are called in this order;
-/// each needs those before it, but `verify` may be left out.
+/// each needs those before it, but `verify` may be left out. One of the last
+/// three ends the way.
 class ProgramLowering {
 public:
   /// `module` has functions of one rank and a timeline with communication. It
@@ -53,8 +54,6 @@ public:
   mlir::LogicalResult plan();
   /// Proves the plan right, and adds its description for people.
   mlir::LogicalResult verify();
-  /// Makes the module of tasks, kernels and the program's data.
-  mlir::LogicalResult emitCode();
 
   /// The code as LLVM IR. It has no cubins.
   llvm::FailureOr<std::string> emitText();
@@ -76,8 +75,11 @@ public:
   const std::vector<TransferReport> &getTransfers() const { return transfers; }
 
 private:
+  /// Tasks and kernels, without the program's data.
   llvm::FailureOr<std::unique_ptr<llvm::Module>>
   translate(llvm::LLVMContext &context);
+  /// The object file of `translate`.
+  llvm::FailureOr<std::string> emitTasks();
   memory::ChunkTable readChunks(mlir::pipe::ProgramOp op) const;
 
   mlir::ModuleOp module;

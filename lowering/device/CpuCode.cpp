@@ -14,6 +14,7 @@ public:
   explicit CpuCode(unsigned vectorBits) : vectorBits(vectorBits) {}
 
   KernelTarget target() const override { return vectorTarget(vectorBits); }
+  std::optional<std::string> codeOptions() const override { return "cpu"; }
   LogicalResult addKernels(ModuleOp tasks,
                            KernelLibrary &library) const override {
     return addCpuKernels(tasks, library);

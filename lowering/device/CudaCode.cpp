@@ -7,6 +7,8 @@
 #include "lowering/gpu/NvvmModule.h"
 #include "runtime/Abi.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace rota::lowering {
@@ -20,6 +22,11 @@ public:
       chips.assign(trainerChips().begin(), trainerChips().end());
   }
 
+  std::optional<std::string> codeOptions() const override {
+    if (!ptxas.empty())
+      return std::nullopt;
+    return "cuda " + llvm::join(chips, ",");
+  }
   LogicalResult findTools(Location loc, const LinkOptions &options) override {
     auto found = findPtxas(loc, options.ptxas);
     if (succeeded(found))

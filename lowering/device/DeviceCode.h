@@ -9,6 +9,8 @@
 #include "lowering/executable/Link.h"
 #include "lowering/gpu/TrainerCode.h"
 
+#include <optional>
+
 namespace rota::lowering {
 
 class DeviceCode {
@@ -17,9 +19,18 @@ public:
 
   /// The target for which kernels are planned and emitted.
   virtual KernelTarget target() const = 0;
-  /// Adds the kernels of `library`, or the launches of GPU kernels, to `tasks`.
+  /// What the code of tasks and kernels depends on besides their modules and
+  /// the host; nothing where that has no description, such as another program.
+  virtual std::optional<std::string> codeOptions() const = 0;
+  /// Adds the launches of GPU kernels to `tasks`.
+  virtual void addLaunches(mlir::ModuleOp tasks, KernelLibrary &library) const {
+  }
+  /// Adds the code of the kernels of `library` that are functions of the host
+  /// to `tasks`.
   virtual llvm::LogicalResult addKernels(mlir::ModuleOp tasks,
-                                         KernelLibrary &library) const = 0;
+                                         KernelLibrary &library) const {
+    return llvm::success();
+  }
   /// Finds the tools that `makeCode` runs; it leaves them out otherwise. Errors
   /// are at `loc`.
   virtual llvm::LogicalResult findTools(mlir::Location loc,

@@ -13,10 +13,9 @@ namespace rota::lowering {
 class GpuDeviceCode : public DeviceCode {
 public:
   KernelTarget target() const override { return gpuTarget(); }
-  llvm::LogicalResult addKernels(mlir::ModuleOp tasks,
-                                 KernelLibrary &library) const override {
+  void addLaunches(mlir::ModuleOp tasks,
+                   KernelLibrary &library) const override {
     addGpuLaunches(tasks, library);
-    return llvm::success();
   }
   llvm::FailureOr<std::vector<GpuCode>>
   makeCode(llvm::Module &trainer, KernelLibrary &library) const override {

@@ -15,6 +15,10 @@ public:
     options.checks = checks;
   }
 
+  std::optional<std::string> codeOptions() const override {
+    return options.checks ? "simt" : "simt unchecked";
+  }
+
 protected:
   FailureOr<std::vector<GpuCode>>
   makeCode(Location loc, llvm::Module &trainer,

@@ -13,6 +13,8 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/Signals.h"
 
+#include <deque>
+
 using namespace mlir;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
@@ -65,8 +67,8 @@ LogicalResult runDriver(Location loc, ArrayRef<std::string> arguments,
 
 } // namespace
 
-LogicalResult linkTrainer(Location loc, StringRef object, StringRef output,
-                          const LinkOptions &options) {
+LogicalResult linkTrainer(Location loc, ArrayRef<StringRef> objects,
+                          StringRef output, const LinkOptions &options) {
   fs::file_status status;
   if (!fs::status(output, status) && !fs::is_regular_file(status))
     return emitError(loc) << "expected a regular file to write the trainer to, "
@@ -79,18 +81,21 @@ LogicalResult linkTrainer(Location loc, StringRef object, StringRef output,
   if (failed(runtime))
     return failure();
   std::error_code error;
-  MemoryFile objectFile("rota-object", error);
-  if (!error)
-    error = objectFile.write(object);
-  if (error)
-    return cannotMake(loc, error);
+  std::vector<std::string> arguments{*driver};
+  std::deque<MemoryFile> files;
+  for (StringRef object : objects) {
+    MemoryFile &file = files.emplace_back("rota-object", error);
+    if (!error)
+      error = file.write(object);
+    if (error)
+      return cannotMake(loc, error);
+    arguments.push_back(file.path());
+  }
   MemoryFile result("rota-trainer", error);
   if (error)
     return cannotMake(loc, error);
-  std::vector<std::string> arguments{*driver,     objectFile.path(),
-                                     *runtime,    "-Wl,--as-needed",
-                                     "-lpthread", "-ldl",
-                                     "-lm",       "-o"};
+  arguments.insert(arguments.end(), {*runtime, "-Wl,--as-needed", "-lpthread",
+                                     "-ldl", "-lm", "-o"});
   SmallString<128> named; // for linkers that need a file to rename
   llvm::FileRemover remover;
   // lld is six times as fast as the default linker, always there with this

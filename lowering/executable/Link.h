@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an object file to a native trainer, with a compiler driver found on this
+// From object files to a native trainer, with a compiler driver found on this
 // machine.
 #ifndef ROTA_LOWERING_EXECUTABLE_LINK_H
 #define ROTA_LOWERING_EXECUTABLE_LINK_H
@@ -19,11 +19,12 @@ struct LinkOptions {
   std::string ptxas;
 };
 
-/// Links the bytes of an object file with the runtime into the executable
+/// Links the bytes of object files with the runtime into the executable
 /// `output`. The runtime is librota_runtime.a in ../lib as seen from the
 /// running program. runtime/files/WriteFile.h writes the file. Errors name the
 /// missing tool, library or path.
-llvm::LogicalResult linkTrainer(mlir::Location loc, llvm::StringRef object,
+llvm::LogicalResult linkTrainer(mlir::Location loc,
+                                llvm::ArrayRef<llvm::StringRef> objects,
                                 llvm::StringRef output,
                                 const LinkOptions &options);
 

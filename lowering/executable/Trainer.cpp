@@ -6,37 +6,35 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 
 namespace rota::lowering {
 
-/// A constant array of the addresses of symbols.
-static void addSymbolTable(ImplicitLocOpBuilder &b, StringRef name,
-                           ArrayRef<std::string> symbols) {
-  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  auto type = LLVM::LLVMArrayType::get(pointer, symbols.size());
-  auto table = LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
-                                      LLVM::Linkage::External, name,
-                                      /*value=*/Attribute());
-  OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&table.getInitializerRegion());
-  Value value = LLVM::UndefOp::create(b, type);
-  for (auto [i, symbol] : llvm::enumerate(symbols))
-    value = LLVM::InsertValueOp::create(
-        b, value, LLVM::AddressOfOp::create(b, pointer, symbol),
-        ArrayRef<int64_t>{int64_t(i)});
-  LLVM::ReturnOp::create(b, value);
+static void addConstant(llvm::Module &module, StringRef name,
+                        llvm::Constant *value) {
+  new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                           llvm::GlobalValue::ExternalLinkage, value, name);
 }
 
-static void addProgram(ImplicitLocOpBuilder &b, const Program &program) {
-  std::string bytes = toBytes(program);
-  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
-  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::External,
-                         "rotaProgram", b.getStringAttr(bytes));
-  LLVM::GlobalOp::create(b, b.getI64Type(), /*isConstant=*/true,
-                         LLVM::Linkage::External, "rotaProgramSize",
-                         b.getI64IntegerAttr(bytes.size()));
+/// A constant array of the addresses of symbols, which are declared where
+/// `module` does not have them.
+static void addSymbolTable(llvm::Module &module, StringRef name,
+                           ArrayRef<std::string> symbols) {
+  llvm::LLVMContext &context = module.getContext();
+  SmallVector<llvm::Constant *> addresses;
+  for (const std::string &symbol : symbols) {
+    llvm::Constant *address = module.getNamedValue(symbol);
+    addresses.push_back(address ? address
+                                : module.getOrInsertGlobal(
+                                      symbol, llvm::Type::getInt8Ty(context)));
+  }
+  auto *type =
+      llvm::ArrayType::get(llvm::PointerType::get(context, 0), symbols.size());
+  addConstant(module, name, llvm::ConstantArray::get(type, addresses));
 }
 
 LogicalResult addCpuKernels(ModuleOp tasks, KernelLibrary &library) {
@@ -60,12 +58,27 @@ LogicalResult addCpuKernels(ModuleOp tasks, KernelLibrary &library) {
   return success();
 }
 
-void addProgramData(ModuleOp tasks, const Program &program) {
-  ImplicitLocOpBuilder b(tasks.getLoc(), tasks.getContext());
-  b.setInsertionPointToEnd(tasks.getBody());
-  addSymbolTable(b, "rotaTasks", program.tasks);
-  addSymbolTable(b, "rotaKernels", program.kernels);
-  addProgram(b, program);
+void addProgramData(llvm::Module &module, const Program &program) {
+  llvm::LLVMContext &context = module.getContext();
+  addSymbolTable(module, "rotaTasks", program.tasks);
+  addSymbolTable(module, "rotaKernels", program.kernels);
+  std::string bytes = toBytes(program);
+  addConstant(module, "rotaProgram",
+              llvm::ConstantDataArray::getString(context, bytes,
+                                                 /*AddNull=*/false));
+  addConstant(
+      module, "rotaProgramSize",
+      llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), bytes.size()));
+}
+
+FailureOr<std::string> emitProgramData(Location loc, const Program &program,
+                                       llvm::TargetMachine &machine) {
+  llvm::LLVMContext context;
+  llvm::Module module("program", context);
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  addProgramData(module, program);
+  return emitObject(loc, module, machine);
 }
 
 } // namespace rota::lowering

@@ -6,6 +6,11 @@
 
 #include "lowering/executable/Tasks.h"
 
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
+
 namespace rota::lowering {
 
 /// Moves the CPU kernels of `library`, lowered to llvm ops, into the module of
@@ -13,8 +18,14 @@ namespace rota::lowering {
 llvm::LogicalResult addCpuKernels(mlir::ModuleOp tasks, KernelLibrary &library);
 
 /// Adds the program's data that runtime/Abi.h declares, `program` among it as
-/// bytes. The code of GPU kernels is not there yet.
-void addProgramData(mlir::ModuleOp tasks, const Program &program);
+/// bytes, to the code of its tasks and kernels.
+void addProgramData(llvm::Module &code, const Program &program);
+
+/// The same data as an object file of its own, beside one with the code. Errors
+/// are at `loc`.
+llvm::FailureOr<std::string> emitProgramData(mlir::Location loc,
+                                             const Program &program,
+                                             llvm::TargetMachine &machine);
 
 } // namespace rota::lowering
 

@@ -113,8 +113,7 @@ private:
         {Level::Pipe, &Compilation::completeTimeline},
         {Level::Kernels, &Compilation::formKernels},
         {Level::LLVM, &Compilation::planMemory},
-        {Level::LLVM, &Compilation::verifyPlan},
-        {Level::LLVM, &Compilation::emitCode}};
+        {Level::LLVM, &Compilation::verifyPlan}};
     for (auto [made, phase] : phases)
       if (made <= level)
         if (ExitCode code = (this->*phase)())
@@ -178,7 +177,6 @@ private:
     return kExitSuccess;
   }
   ExitCode verifyPlan() { return codeOf(lowering->verify(), kExitRunFailed); }
-  ExitCode emitCode() { return codeOf(lowering->emitCode(), kExitRunFailed); }
 
   /// Runs a phase's pipeline. Passes fail because of the user's input, but the
   /// verifier at the end of a phase returns `ofVerifier`.
