@@ -277,12 +277,14 @@ static LogicalResult groupedProduct(GroupedProductOp op, Frame &frame) {
   const Tensor &weights = frame.get(op.getWeights());
   Tensor result(shapeOf(op.getResult()));
   int64_t in = rows.dim(2), out = result.dim(2);
+  bool isTransposed = op.getTransposed();
+  int64_t strideE = isTransposed ? 1 : out, strideF = isTransposed ? in : 1;
   auto multiply = [&](int64_t row, int64_t x) {
     for (int64_t f = 0; f < out; ++f)
       for (int64_t e = 0; e < in; ++e)
         result[row * out + f] +=
             rows[row * in + e] *
-            (op.getTransposed() ? weights({x, f, e}) : weights({x, e, f}));
+            weights[x * in * out + e * strideE + f * strideF];
   };
   if (failed(forEachRow(op, frame.get(op.getCounts()), rows.dim(1),
                         op.getBlocks(), multiply)))
@@ -295,11 +297,12 @@ static LogicalResult groupedProduct(GroupedProductOp op, Frame &frame) {
 static LogicalResult groupedProductGrad(GroupedProductGradOp op, Frame &frame) {
   const Tensor &lhs = frame.get(op.getLhs()), &rhs = frame.get(op.getRhs());
   Tensor result(shapeOf(op.getResult()));
+  int64_t in = lhs.dim(2), out = rhs.dim(2);
   auto add = [&](int64_t row, int64_t x) {
-    for (int64_t e = 0; e < lhs.dim(2); ++e)
-      for (int64_t f = 0; f < rhs.dim(2); ++f)
-        result({x, e, f}) +=
-            lhs[row * lhs.dim(2) + e] * rhs[row * rhs.dim(2) + f];
+    for (int64_t e = 0; e < in; ++e)
+      for (int64_t f = 0; f < out; ++f)
+        result[(x * in + e) * out + f] +=
+            lhs[row * in + e] * rhs[row * out + f];
   };
   if (failed(forEachRow(op, frame.get(op.getCounts()), lhs.dim(1),
                         op.getBlocks(), add)))

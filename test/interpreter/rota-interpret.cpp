@@ -39,6 +39,7 @@ struct Arguments {
   uint64_t seed = 1;
   double tolerance = 1e-5, learningRate = 3e-4, zLoss = 0;
   bool split = false, roundBF16 = false, stepBalance = false;
+  bool allowUnknownKeys = false;
 };
 
 Tensor toTensor(const TensorView &view) {
@@ -227,6 +228,7 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   options.zLoss = arguments.zLoss;
   options.lossBlocks = arguments.lossBlocks;
   options.adapters = arguments.adapters;
+  options.allowUnknownKeys = arguments.allowUnknownKeys;
   if (arguments.documentEnd >= 0)
     options.documentEnd = arguments.documentEnd;
   if (arguments.stepBalance)
@@ -375,6 +377,7 @@ int main(int argc, char **argv) {
   Arguments arguments;
   CLI::App app("Loss and gradients of a model by the reference interpreter");
   app.add_option("--model", arguments.model, "As for rota")->required();
+  app.add_flag("--allow-unknown-keys", arguments.allowUnknownKeys);
   app.add_option("--tokens", arguments.tokens,
                  "tokens [batch, sequence + 1], or inputs and targets")
       ->required();

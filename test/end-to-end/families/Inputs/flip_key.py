@@ -49,11 +49,12 @@ def loss(golden, scratch, flip, is_initial):
     with open(path, "w") as file:
         json.dump(config, file)
     out = os.path.join(scratch, "out.safetensors")
-    subprocess.run(["rota", "probe", os.path.join(scratch, "run.json"),
-                    "--model", scratch, "--allow-unknown-keys", "--tokens",
-                    os.path.join(scratch, "tokens.safetensors"),
-                    "--steps", "1", "--write", "loss", "-o", out],
-                   check=True, stdout=subprocess.DEVNULL)
+    weights = [] if is_initial else ["--weights", os.path.join(
+        scratch, "model.safetensors")]
+    subprocess.run(["rota-interpret", "--model", scratch, *weights,
+                    "--allow-unknown-keys", "--tokens",
+                    os.path.join(scratch, "tokens.safetensors"), "-o", out],
+                   check=True)
     return scalar(out, "loss")
 
 
