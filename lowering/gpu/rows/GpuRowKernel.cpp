@@ -89,6 +89,9 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
     slot = k.add(k.mul(block, geometry.rowsPerBlock),
                  k.div(thread, geometry.threads));
   slot = k.widen(slot);
+  // Threads without a row compute on the block's first one, which no other
+  // block overwrites.
+  Value ownRow = k.widen(k.mul(block, geometry.rowsPerBlock));
 
   int64_t trips = rowCount ? 1 : llvm::divideCeil(rows, geometry.slots);
   bool ragged = rowCount
@@ -99,7 +102,7 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
     if (ragged) {
       Value end = rowCount ? rowCount : k.i64(rows);
       row.inRange = k.isLess(number, end);
-      row.number = k.select(row.inRange, number, k.add(end, -1));
+      row.number = k.select(row.inRange, number, ownRow);
     }
     return row;
   };
