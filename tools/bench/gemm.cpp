@@ -62,6 +62,51 @@ void measure(RotaContext *context, const GemmCase &item, double peak) {
   std::fflush(stdout);
 }
 
+/// The products that `parts` weights of [n, k] with one input have in a layer,
+/// against those of one weight of [parts * n, k].
+void compareJoined(RotaContext *context, const char *name, int64_t parts,
+                   int64_t rows, int64_t n, int64_t k, int32_t type) {
+  int64_t all = parts * n;
+  Block x = make(rows * k, type), w = make(all * k, type);
+  Block y = make(rows * all, type), dw = make(all * k, ROTA_F32);
+  auto forward = [&](int64_t width) {
+    RotaGemm g = describe(rows, width, k, false, true, type, type, false);
+    rotaGemm(context, &g, x.get(), w.get(), y.get());
+  };
+  auto inputGradient = [&](int64_t width, bool adds) {
+    RotaGemm g = describe(rows, k, width, false, false, type, type, adds);
+    rotaGemm(context, &g, y.get(), w.get(), x.get());
+  };
+  auto weightGradient = [&](int64_t width) {
+    RotaGemm g = describe(width, k, rows, true, false, type, ROTA_F32, true);
+    rotaGemm(context, &g, y.get(), x.get(), dw.get());
+  };
+  // In turn: a slow minute of the machine affects both.
+  auto ratio = [&](auto apart, auto joined) {
+    double best[2] = {1e9, 1e9};
+    for (int round = 0; round < 5; ++round) {
+      best[0] = std::min(best[0], rota::bench::best(apart).processor);
+      best[1] = std::min(best[1], rota::bench::best(joined).processor);
+    }
+    return best[1] / best[0];
+  };
+  auto each = [&](auto body) {
+    for (int64_t part = 0; part < parts; ++part)
+      body(part);
+  };
+  double ratios[] = {
+      ratio([&] { each([&](int64_t) { forward(n); }); }, [&] { forward(all); }),
+      ratio([&] { each([&](int64_t part) { inputGradient(n, part > 0); }); },
+            [&] { inputGradient(all, false); }),
+      ratio([&] { each([&](int64_t) { weightGradient(n); }); },
+            [&] { weightGradient(all); })};
+  std::printf("%-16s %s: joined / apart: forward %.3f, input gradient %.3f, "
+              "weight gradient %.3f\n",
+              name, type == ROTA_F32 ? "f32" : "bf16", ratios[0], ratios[1],
+              ratios[2]);
+  std::fflush(stdout);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -102,5 +147,7 @@ int main(int argc, char **argv) {
     measure(&context,
             {"tiny", describe(128, 28, 28, false, false, type, type, false)},
             peak);
+    compareJoined(&context, "query, key, value", 3, rows, 768, 768, type);
+    compareJoined(&context, "gate, up", 2, rows, 2048, 768, type);
   }
 }
