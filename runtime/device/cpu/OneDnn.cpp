@@ -240,10 +240,10 @@ private:
 };
 
 /// The description of a matrix, in the form of the version.
-class Tensor {
+class MatrixForm {
 public:
-  Tensor(const Library &library, int64_t rows, int64_t columns, int64_t stride,
-         bool transposed, int type)
+  MatrixForm(const Library &library, int64_t rows, int64_t columns,
+             int64_t stride, bool transposed, int type)
       : three(library.three.destroyTensor) {
     int64_t sizes[] = {rows, columns};
     int64_t strides[] = {transposed ? 1 : stride, transposed ? stride : 1};
@@ -267,17 +267,17 @@ int typeOf(int32_t type) { return type == ROTA_F32 ? kF32 : kBf16; }
 
 /// A thread's state. Its constructor turns off oneDNN's own threads for the
 /// calling thread.
-struct Worker {
-  Worker() : stream(oneDnn().destroyStream) {
+struct ThreadStream {
+  ThreadStream() : stream(oneDnn().destroyStream) {
     const Library &library = oneDnn();
     if (library.setThreads)
       library.setThreads(1);
     check(library.createStream(stream.place(), library.engine, kDefaultStream),
           "stream");
   }
-  static Worker &get() {
-    thread_local Worker worker;
-    return worker;
+  static ThreadStream &get() {
+    thread_local ThreadStream own;
+    return own;
   }
 
   Owned<Stream> stream;
@@ -303,9 +303,9 @@ void setAttributes(const Library &library, bool accumulates, int type,
 Status createForm(const Library &library, const RotaGemm &g,
                   Owned<Form> &form) {
   int typeC = typeOf(g.typeC);
-  Tensor a(library, g.m, g.k, g.lda, g.transposeA, typeOf(g.typeA));
-  Tensor b(library, g.k, g.n, g.ldb, g.transposeB, typeOf(g.typeB));
-  Tensor c(library, g.m, g.n, g.ldc, false, typeC);
+  MatrixForm a(library, g.m, g.k, g.lda, g.transposeA, typeOf(g.typeA));
+  MatrixForm b(library, g.k, g.n, g.ldb, g.transposeB, typeOf(g.typeB));
+  MatrixForm c(library, g.m, g.n, g.ldc, false, typeC);
   Owned<Attributes> attributes(library.destroyAttributes);
   setAttributes(library, g.accumulate, typeC, attributes);
   if (library.version.major == 3)
@@ -352,7 +352,7 @@ bool OneDnnProduct::readsInPlace(const RotaGemm &gemm) {
 
 std::unique_ptr<OneDnnProduct> OneDnnProduct::make(const RotaGemm &gemm,
                                                    bool mayBeSlow) {
-  Worker::get(); // code is compiled for the threads that run it: one
+  ThreadStream::get(); // code is compiled for the threads that run it: one
   const Library &library = oneDnn();
   auto parts = std::make_unique<Parts>();
   Status status = createForm(library, gemm, parts->form);
@@ -401,7 +401,8 @@ void OneDnnProduct::run(const void *a, const void *b, void *c,
           "operand");
     arguments[i] = {operands[i].number, memories[i]};
   }
-  check(library.execute(parts->primitive, Worker::get().stream, 4, arguments),
+  check(library.execute(parts->primitive, ThreadStream::get().stream, 4,
+                        arguments),
         "product");
 }
 
