@@ -17,10 +17,10 @@ namespace mlir::rota {
 struct CountedRows; // ir/rota/experts/CountedRows.h
 
 /// Costs in bytes that a rank sends to its nearest neighbours: through slower
-/// levels of the machine's network, as many as take the same time. A value costs
-/// the plans of ReshardPlanner.h from the sharding in which it is made to each
-/// different one that some use needs, rows of experts by the part of them that
-/// is expected to be filled. Work costs what a rank could send in its time
+/// levels of the machine's network, as many as take the same time. A value
+/// costs the plans of ReshardPlanner.h from the sharding in which it is made to
+/// each different one that some use needs, rows of experts by the part of them
+/// that is expected to be filled. Work costs what a rank could send in its time
 /// (Machine.h).
 class DivisionCosts {
 public:

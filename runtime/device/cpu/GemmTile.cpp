@@ -38,8 +38,8 @@ void runProduct(const OneDnnProduct &product, Worker &worker, const void *a,
   product.run(a, b, c, worker.library.get(product.scratchBytes()));
 }
 
-/// A matrix of f32 with gaps between its rows.
-struct Copy {
+/// The shape of a copy in f32, with gaps between its rows.
+struct Panel {
   int64_t rows = 0, columns = 0;
 
   int64_t stride() const { return columns + kGap; }
@@ -92,13 +92,13 @@ private:
   /// it saves.
   static constexpr int64_t kLeastReuse = 128;
 
-  Copy copyOfA(int64_t depth) const {
-    return g.transposeA ? Copy{depth, g.m} : Copy{g.m, depth};
+  Panel panelOfA(int64_t depth) const {
+    return g.transposeA ? Panel{depth, g.m} : Panel{g.m, depth};
   }
-  Copy copyOfB(int64_t depth) const {
-    return g.transposeB ? Copy{g.n, depth} : Copy{depth, g.n};
+  Panel panelOfB(int64_t depth) const {
+    return g.transposeB ? Panel{g.n, depth} : Panel{depth, g.n};
   }
-  Copy copyOfC() const { return {g.m, g.n}; }
+  Panel panelOfC() const { return {g.m, g.n}; }
 
   std::unique_ptr<OneDnnProduct> blockOf(int64_t depth) const {
     RotaGemm block = g;
@@ -106,25 +106,25 @@ private:
     block.typeA = block.typeB = block.typeC = ROTA_F32;
     block.accumulate = 1;
     if (copiesA)
-      block.lda = copyOfA(depth).stride();
+      block.lda = panelOfA(depth).stride();
     if (copiesB)
-      block.ldb = copyOfB(depth).stride();
+      block.ldb = panelOfB(depth).stride();
     if (copiesC)
-      block.ldc = copyOfC().stride();
+      block.ldc = panelOfC().stride();
     return OneDnnProduct::make(block, /*mayBeSlow=*/true);
   }
 
   void runBlocks(Worker &worker, const char *a, const char *b, void *c) const {
     int64_t depth = std::min(g.k, kCopiedDepth);
-    int64_t sizeA = copiesA ? copyOfA(depth).size() : 0;
-    int64_t sizeB = copiesB ? copyOfB(depth).size() : 0;
-    int64_t sizeC = copiesC ? copyOfC().size() : 0;
+    int64_t sizeA = copiesA ? panelOfA(depth).size() : 0;
+    int64_t sizeB = copiesB ? panelOfB(depth).size() : 0;
+    int64_t sizeC = copiesC ? panelOfC().size() : 0;
     auto *a32 = static_cast<float *>(
         worker.operands.get((sizeA + sizeB + sizeC) * sizeof(float)));
     float *b32 = a32 + sizeA, *c32 = b32 + sizeB;
     if (!copiesC)
       c32 = static_cast<float *>(c);
-    int64_t strideC = copiesC ? copyOfC().stride() : g.ldc;
+    int64_t strideC = copiesC ? panelOfC().stride() : g.ldc;
     if (!g.accumulate)
       for (int64_t row = 0; row < g.m; ++row)
         std::fill_n(c32 + row * strideC, g.n, 0.0f);
@@ -137,9 +137,9 @@ private:
       const void *partB =
           b + k * (g.transposeB ? 1 : g.ldb) * elementBytes(g.typeB);
       if (copiesA)
-        partA = copy(partA, g.typeA, g.lda, copyOfA(part), a32);
+        partA = copy(partA, g.typeA, g.lda, panelOfA(part), a32);
       if (copiesB)
-        partB = copy(partB, g.typeB, g.ldb, copyOfB(part), b32);
+        partB = copy(partB, g.typeB, g.ldb, panelOfB(part), b32);
       runProduct(part == kCopiedDepth ? *block : *last, worker, partA, partB,
                  c32);
     }
@@ -148,7 +148,7 @@ private:
   }
 
   static const void *copy(const void *from, int32_t type, int64_t stride,
-                          const Copy &shape, float *to) {
+                          const Panel &shape, float *to) {
     widenRows(from, type, stride, shape.rows, shape.columns, to,
               shape.stride());
     return to;

@@ -343,8 +343,8 @@ OneDnnProduct::OneDnnProduct(std::unique_ptr<Parts> parts)
 OneDnnProduct::~OneDnnProduct() = default;
 
 /// So oneDNN says of processors without AVX-512 (nocopy_checker_avx2 in its
-/// gemm_driver.cpp); with AVX-512 it copies where rows share their places in the
-/// caches.
+/// gemm_driver.cpp); with AVX-512 it copies where rows share their places in
+/// the caches.
 bool OneDnnProduct::readsInPlace(const RotaGemm &gemm) {
   return (oneDnn().processor() & kAvx512) != kAvx512 &&
          1.0 / double(gemm.m) + 1.0 / double(gemm.n) >= 0.0038;

@@ -28,7 +28,8 @@ public:
   [[nodiscard]] bool startBlock(uint64_t sharedBytes, bool checked,
                                 const std::vector<uint32_t> &liveLanes);
   /// The launch that the next blocks belong to.
-  void startLaunch(const OrderedOperation &launch, const StreamOrder &streamOrder) {
+  void startLaunch(const OrderedOperation &launch,
+                   const StreamOrder &streamOrder) {
     operation = launch;
     order = &streamOrder;
   }

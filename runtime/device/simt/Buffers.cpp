@@ -12,25 +12,28 @@ static constexpr int64_t kNear = 1 << 20;
 void Buffers::add(std::string name, const void *data, size_t bytes,
                   bool written) {
   GlobalBuffer buffer{std::move(name), static_cast<const char *>(data), bytes,
-                written ? nullptr : std::make_unique<uint8_t[]>(bytes),
-                std::make_unique<GlobalShadow>(bytes)};
-  auto place = std::upper_bound(
-      buffers.begin(), buffers.end(), buffer.data,
-      [](const char *data, const GlobalBuffer &other) { return data < other.data; });
+                      written ? nullptr : std::make_unique<uint8_t[]>(bytes),
+                      std::make_unique<GlobalShadow>(bytes)};
+  auto place =
+      std::upper_bound(buffers.begin(), buffers.end(), buffer.data,
+                       [](const char *data, const GlobalBuffer &other) {
+                         return data < other.data;
+                       });
   buffers.insert(place, std::move(buffer));
 }
 
 void Buffers::remove(const void *data) {
-  std::erase_if(buffers,
-                [&](const GlobalBuffer &buffer) { return buffer.data == data; });
+  std::erase_if(
+      buffers, [&](const GlobalBuffer &buffer) { return buffer.data == data; });
 }
 
 const GlobalBuffer *Buffers::find(const void *address, uint64_t bytes) const {
   const char *byte = static_cast<const char *>(address);
-  auto next = std::upper_bound(buffers.begin(), buffers.end(), byte,
-                               [](const char *byte, const GlobalBuffer &buffer) {
-                                 return byte < buffer.data;
-                               });
+  auto next =
+      std::upper_bound(buffers.begin(), buffers.end(), byte,
+                       [](const char *byte, const GlobalBuffer &buffer) {
+                         return byte < buffer.data;
+                       });
   if (next == buffers.begin())
     return nullptr;
   const GlobalBuffer &buffer = next[-1];
@@ -58,7 +61,7 @@ std::string Buffers::describe(const void *address, uint64_t bytes) const {
 }
 
 std::optional<uint64_t> GlobalBuffer::findUnwritten(uint64_t offset,
-                                              uint64_t count) const {
+                                                    uint64_t count) const {
   if (written)
     for (uint64_t i = offset; i < offset + count; ++i)
       if (!__atomic_load_n(&written[i], __ATOMIC_RELAXED))

@@ -36,7 +36,8 @@ void Emulator::removeBuffer(const void *data) {
   buffers->remove(data);
 }
 
-std::string Emulator::use(const OrderedOperation &operation, const MemoryUse &memory) {
+std::string Emulator::use(const OrderedOperation &operation,
+                          const MemoryUse &memory) {
   if (operation.id() == 0)
     return "";
   std::shared_lock lock(buffersMutex);

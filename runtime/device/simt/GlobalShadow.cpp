@@ -57,9 +57,8 @@ GlobalShadow::Cell *GlobalShadow::split(Chunk &chunk) {
   return expected;
 }
 
-GlobalShadow::Found GlobalShadow::conflictWithWrite(const Cell &cell,
-                                                    const OrderedOperation &operation,
-                                                    uint32_t block) {
+GlobalShadow::Found GlobalShadow::conflictWithWrite(
+    const Cell &cell, const OrderedOperation &operation, uint32_t block) {
   uint64_t word = load(cell.write);
   OperationId writer = operationOf(word);
   if (word == 0 || word == pack(operation.id(), block))
@@ -71,9 +70,8 @@ GlobalShadow::Found GlobalShadow::conflictWithWrite(const Cell &cell,
   return GlobalConflict{0, 0, true, writer};
 }
 
-GlobalShadow::Found GlobalShadow::conflictWithReads(const Cell &cell,
-                                                    const OrderedOperation &operation,
-                                                    uint32_t block) {
+GlobalShadow::Found GlobalShadow::conflictWithReads(
+    const Cell &cell, const OrderedOperation &operation, uint32_t block) {
   uint64_t word = load(cell.read);
   OperationId readers = operationOf(word);
   if (word == 0 || word == pack(operation.id(), block))
@@ -91,7 +89,8 @@ GlobalShadow::Found GlobalShadow::conflictWithReads(const Cell &cell,
   return GlobalConflict{0, 0, false, readers};
 }
 
-GlobalShadow::Found GlobalShadow::read(Cell &cell, const OrderedOperation &operation,
+GlobalShadow::Found GlobalShadow::read(Cell &cell,
+                                       const OrderedOperation &operation,
                                        uint32_t block) {
   Found found = conflictWithWrite(cell, operation, block);
   uint64_t own = pack(operation.id(), block), word = load(cell.read);
@@ -110,7 +109,8 @@ GlobalShadow::Found GlobalShadow::read(Cell &cell, const OrderedOperation &opera
 }
 
 /// Whoever comes after this write comes after the reads before it, too.
-GlobalShadow::Found GlobalShadow::write(Cell &cell, const OrderedOperation &operation,
+GlobalShadow::Found GlobalShadow::write(Cell &cell,
+                                        const OrderedOperation &operation,
                                         uint32_t block) {
   Found found = conflictWithWrite(cell, operation, block);
   if (!found)

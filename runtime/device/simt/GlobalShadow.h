@@ -60,11 +60,15 @@ private:
   using Found = std::optional<GlobalConflict>;
 
   Cell *split(Chunk &chunk);
-  static Found read(Cell &cell, const OrderedOperation &operation, uint32_t block);
-  static Found write(Cell &cell, const OrderedOperation &operation, uint32_t block);
-  static Found conflictWithWrite(const Cell &cell, const OrderedOperation &operation,
+  static Found read(Cell &cell, const OrderedOperation &operation,
+                    uint32_t block);
+  static Found write(Cell &cell, const OrderedOperation &operation,
+                     uint32_t block);
+  static Found conflictWithWrite(const Cell &cell,
+                                 const OrderedOperation &operation,
                                  uint32_t block);
-  static Found conflictWithReads(const Cell &cell, const OrderedOperation &operation,
+  static Found conflictWithReads(const Cell &cell,
+                                 const OrderedOperation &operation,
                                  uint32_t block);
 
   const uint64_t bytes;

@@ -82,7 +82,9 @@ public:
   OrderedOperation begin(Lane &lane);
   /// What the running operation does: "copy of 64 bytes".
   void name(const OrderedOperation &operation, std::string what);
-  void finish(const OrderedOperation &operation) { finished = operation.number; }
+  void finish(const OrderedOperation &operation) {
+    finished = operation.number;
+  }
   /// The last operation that has ended. Numbers ascend.
   OperationId lastFinished() const { return finished; }
 
