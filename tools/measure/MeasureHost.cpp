@@ -38,9 +38,10 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
   return {
       {"cores", "the cores that rota may run on"},
       {"units", "the cores: each multiplies alone"},
-      {"types", measured + ": rotaGemm on all cores at once, the mean of y = x "
-                           "w^T, dx = dy w and dw += dy^T x; the peak is the "
-                           "best of the sizes"},
+      {"types", measured + ": rotaGemm on all cores at once, y = x w^T and dx "
+                           "= dy w where they have most rows, dw += dy^T x "
+                           "where it is deepest; the peak is the best of the "
+                           "sizes"},
       {"tiles", "not used: products have measured rates"},
       {"product_efficiency", "not used: products have measured rates"},
       {"depth", "not used: products have measured rates"},

@@ -89,13 +89,24 @@ std::vector<ProductSize> sizesInOrder() {
   return sizes;
 }
 
-/// Seconds of one product in each form, one after another, on all cores at
-/// once.
+/// The forms that products of this size have in a layer: tokens are most often
+/// the most, and they are the rows of the first two forms and the depth of
+/// weight gradients.
+llvm::ArrayRef<Form> formsOf(const ProductSize &size) {
+  llvm::ArrayRef<Form> all = kForms;
+  return size.k > size.m   ? all.take_back(1)
+         : size.k < size.m ? all.drop_back(1)
+                           : all;
+}
+
+/// Seconds of one product in each of its forms, one after another, on all cores
+/// at once.
 double secondsOfForms(const ProductSize &size, int32_t type, int cores,
                       double seconds) {
   double total = 0;
-  for (Form form : kForms)
-    total += secondsTogether(cores, seconds / std::size(kForms), [&](int) {
+  llvm::ArrayRef<Form> forms = formsOf(size);
+  for (Form form : forms)
+    total += secondsTogether(cores, seconds / double(forms.size()), [&](int) {
       return makeProduct(describe(size, form, type));
     });
   return total;
@@ -110,7 +121,7 @@ void measureSizes(std::map<size_t, double> &rates, int32_t type, int cores,
   double last = 0;
   for (const auto &[index, size] : llvm::enumerate(sizes)) {
     double left = seconds - watch.seconds();
-    double work = double(std::size(kForms)) * size.flops() * cores;
+    double work = double(formsOf(size).size()) * size.flops() * cores;
     // Warming up and three repetitions of each form, where they fit.
     bool isFirst = index < 8; // all of kFirstSizes
     if (!isFirst && 4 * work > left * last)
