@@ -2,39 +2,17 @@
 //
 // What would hang under NCCL: connections in the middle of a run, and releases
 // of memory while transfers are under way.
+#include "test/runtime/EnvironmentVariable.h"
 #include "test/runtime/collective/nccl/NcclMachine.h"
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <latch>
-#include <optional>
 
 using namespace rota;
 using namespace rota::test;
 
 namespace {
-
-/// The environment variable for a scope.
-class Variable {
-public:
-  Variable(const char *name, const char *value) : name(name) {
-    if (const char *text = std::getenv(name))
-      before = text;
-    set(value);
-  }
-  ~Variable() { set(before ? before->c_str() : nullptr); }
-
-private:
-  void set(const char *value) {
-    if (value)
-      setenv(name, value, 1);
-    else
-      unsetenv(name);
-  }
-  const char *name;
-  std::optional<std::string> before;
-};
 
 /// Connections that are made after the start of three ranks.
 int lateConnections() {
@@ -55,14 +33,14 @@ int lateConnections() {
 
 // A connection that is made later would wait on the host for the other rank.
 TEST(NcclConnections, AllConnectionsAreMadeAtTheStart) {
-  Variable variable("NCCL_RUNTIME_CONNECT", "0");
+  EnvironmentVariable variable("NCCL_RUNTIME_CONNECT", "0");
   EXPECT_EQ(lateConnections(), 0);
 }
 
 // NCCL's default: gathers of other sizes than the first one connect in the
 // middle of a run.
 TEST(NcclConnections, GathersConnectLateByDefault) {
-  Variable variable("NCCL_RUNTIME_CONNECT", "1");
+  EnvironmentVariable variable("NCCL_RUNTIME_CONNECT", "1");
   EXPECT_GT(lateConnections(), 0);
 }
 

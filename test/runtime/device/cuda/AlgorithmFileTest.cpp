@@ -3,9 +3,9 @@
 // The file of algorithms: what is written is read, by any number of users at
 // once, and what is damaged is not.
 #include "runtime/device/cuda/AlgorithmFile.h"
+#include "test/runtime/EnvironmentVariable.h"
 #include "test/runtime/TemporaryFolder.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 using namespace rota::cuda;
+using Variable = rota::test::EnvironmentVariable;
 using rota::test::TemporaryFolder;
 using testing::internal::CaptureStderr;
 using testing::internal::GetCapturedStderr;
@@ -28,27 +29,6 @@ BlasLtAlgorithm algorithmOf(uint64_t number) {
 std::string warningOf(const std::string &path) {
   return "warning: '" + path + "' is damaged or unreadable, and is ignored\n";
 }
-
-/// Sets an environment variable, or removes it, for a test.
-class Variable {
-public:
-  Variable(const char *name, const char *value) : name(name) {
-    if (const char *text = std::getenv(name))
-      old = text;
-    set(value);
-  }
-  ~Variable() { set(old ? old->c_str() : nullptr); }
-
-private:
-  void set(const char *value) {
-    if (value)
-      setenv(name, value, 1);
-    else
-      unsetenv(name);
-  }
-  const char *name;
-  std::optional<std::string> old;
-};
 
 TEST(AlgorithmFile, HasItsPlaceInTheUsersCache) {
   Variable home("HOME", "/me"), cache("XDG_CACHE_HOME", nullptr),

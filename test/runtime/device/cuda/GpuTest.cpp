@@ -4,10 +4,10 @@
 #include "runtime/device/cuda/Gpu.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Libraries.h"
+#include "test/runtime/EnvironmentVariable.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -196,21 +196,12 @@ TEST(Libraries, AreFoundBesideTheLoadersFolders) {
   std::string packages = "lib/python3.12/site-packages/nvidia/cublas/lib";
   std::filesystem::create_directories(folder.path("venv/" + packages));
   folder.write("venv/" + packages + "/libnothing.so", "no library");
-  std::vector<std::pair<const char *, std::string>> variables = {
-      {"CUDA_HOME", "/cuda"}, {"VIRTUAL_ENV", folder.path("venv")}};
-  std::vector<std::string> before;
-  for (auto &[name, value] : variables) {
-    const char *old = std::getenv(name);
-    before.push_back(old ? old : "");
-    setenv(name, value.c_str(), 1);
-  }
+  test::EnvironmentVariable cuda("CUDA_HOME", "/cuda");
+  test::EnvironmentVariable python("VIRTUAL_ENV", folder.path("venv").c_str());
   std::vector<std::string> folders = libraryFolders();
   constexpr const char *kNames[] = {"libnothing.so"};
   std::string faults;
   EXPECT_EQ(openLibrary(kNames, faults), nullptr);
-  for (size_t i = 0; i < variables.size(); ++i)
-    before[i].empty() ? unsetenv(variables[i].first)
-                      : setenv(variables[i].first, before[i].c_str(), 1);
   ASSERT_GE(folders.size(), 3u);
   EXPECT_EQ(folders[0], "/cuda/lib64");
   EXPECT_EQ(folders[1], "/usr/local/cuda/lib64");
