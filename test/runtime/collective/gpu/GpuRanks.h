@@ -4,8 +4,8 @@
 #ifndef ROTA_TEST_RUNTIME_COLLECTIVE_GPU_GPURANKS_H
 #define ROTA_TEST_RUNTIME_COLLECTIVE_GPU_GPURANKS_H
 
-#include "runtime/collective/Communicator.h"
 #include "runtime/device/cuda/CudaDevice.h"
+#include "test/runtime/collective/ForwardingCommunicator.h"
 
 #include <functional>
 #include <memory>
@@ -54,13 +54,11 @@ private:
 /// A communicator for tensors in host memory through one for tensors in GPU
 /// memory: brings them there before a transfer and back after it. Then it
 /// spoils the buffers on the GPU, which no transfer may read or write any more.
-class ThroughGpu : public Communicator {
+class ThroughGpu : public ForwardingCommunicator {
 public:
   ThroughGpu(Communicator &inner, cuda::CudaDevice &device)
-      : inner(inner), device(device) {}
+      : ForwardingCommunicator(inner), device(device) {}
 
-  int rank() const override { return inner.rank(); }
-  int size() const override { return inner.size(); }
   Request start(Stream stream, const Collective &collective,
                 const RankGroup &group, const void *source,
                 void *destination) override;
@@ -70,12 +68,6 @@ public:
                   int64_t bytes) override;
   Request copy(const void *source, void *destination, int64_t bytes) override;
   TransferTime wait(Request request) override;
-  bool isDone(Request request) override { return inner.isDone(request); }
-  double now() const override { return inner.now(); }
-  void setPosition(const std::string &position) override {
-    inner.setPosition(position);
-  }
-  void fail(const std::string &message) override { inner.fail(message); }
 
 private:
   using Buffer = std::unique_ptr<GpuBuffer>;
@@ -86,7 +78,6 @@ private:
   Buffer moved(const void *host, int64_t bytes);
   Request add(Request request, Moved moved);
 
-  Communicator &inner;
   cuda::CudaDevice &device;
   std::unordered_map<Request, Moved> open;
   std::vector<Moved> closed; // their memory is not used again

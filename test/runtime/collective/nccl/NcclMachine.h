@@ -5,6 +5,7 @@
 #define ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_NCCLMACHINE_H
 
 #include "runtime/collective/nccl/NcclCommunicator.h"
+#include "test/runtime/collective/ForwardingCommunicator.h"
 #include "test/runtime/collective/RandomCollective.h"
 #include "test/runtime/collective/nccl/FakeGpu.h"
 #include "test/runtime/collective/nccl/FakeNccl.h"
@@ -119,42 +120,18 @@ inline Collective gather(int64_t size) {
 }
 
 /// A communicator whose `wait` waits for the results.
-class Finished : public Communicator {
+class Finished : public ForwardingCommunicator {
 public:
-  explicit Finished(TestRank &test) : test(test), inner(test.communicator) {}
-  int rank() const override { return inner.rank(); }
-  int size() const override { return inner.size(); }
-  Request start(Stream stream, const Collective &collective,
-                const RankGroup &group, const void *source,
-                void *destination) override {
-    return inner.start(stream, collective, group, source, destination);
-  }
-  Request send(Stream stream, int peer, const void *source,
-               int64_t bytes) override {
-    return inner.send(stream, peer, source, bytes);
-  }
-  Request receive(Stream stream, int peer, void *destination,
-                  int64_t bytes) override {
-    return inner.receive(stream, peer, destination, bytes);
-  }
-  Request copy(const void *source, void *destination, int64_t bytes) override {
-    return inner.copy(source, destination, bytes);
-  }
+  explicit Finished(TestRank &test)
+      : ForwardingCommunicator(test.communicator), test(test) {}
   TransferTime wait(Request request) override {
     TransferTime time = inner.wait(request);
     test.synchronize();
     return time;
   }
-  bool isDone(Request request) override { return inner.isDone(request); }
-  double now() const override { return inner.now(); }
-  void setPosition(const std::string &position) override {
-    inner.setPosition(position);
-  }
-  void fail(const std::string &message) override { inner.fail(message); }
 
 private:
   TestRank &test;
-  Communicator &inner;
 };
 
 } // namespace rota::test
