@@ -23,20 +23,27 @@ EmulatedContext::EmulatedContext(const EmulatedDriverOptions &options)
       cores(options.threads), memory(emulator, options.memoryBytes),
       modules(emulator.order()), streams(options.seed, emulator.order()) {}
 
+/// Throws where the text says that something is wrong with an operation.
+static void demandNothingWrong(const StreamOrder &order,
+                               const OrderedOperation &operation,
+                               const std::string &wrong) {
+  if (!wrong.empty())
+    throw RunError(
+        fmt::format("{}: {}", order.describe(operation.id()), wrong));
+}
+
 /// Uses of memory are noted as late as the work runs.
 Result EmulatedContext::add(cuda::StreamHandle stream, HostWork work) {
-  return streams.add(stream, [this, shared = std::make_shared<HostWork>(
-                                        std::move(work))] {
-    return [this, shared](const OrderedOperation &operation) {
-      StreamOrder &order = emulator.order();
-      order.name(operation, shared->what);
-      for (const MemoryUse &use : shared->uses)
-        if (std::string wrong = emulator.use(operation, use); !wrong.empty())
-          throw RunError(
-              fmt::format("{}: {}", order.describe(operation.id()), wrong));
-      shared->run();
-    };
-  });
+  return streams.add(
+      stream, [this, shared = std::make_shared<HostWork>(std::move(work))] {
+        return [this, shared](const OrderedOperation &operation) {
+          StreamOrder &order = emulator.order();
+          order.name(operation, shared->what);
+          for (const MemoryUse &use : shared->uses)
+            demandNothingWrong(order, operation, emulator.use(operation, use));
+          shared->run();
+        };
+      });
 }
 
 Result EmulatedContext::free(cuda::Address address) {
@@ -101,14 +108,13 @@ Result EmulatedContext::copy(cuda::Address destination, cuda::Address source,
     return [=, this, &order](const OrderedOperation &operation) {
       if (order.watches())
         order.name(operation, fmt::format("copy of {} bytes", bytes));
-      std::string wrong = emulator.use(operation, {from, bytes, false});
-      if (wrong.empty() && pending)
-        wrong = pending->check();
-      if (wrong.empty())
-        wrong = emulator.use(operation, {to, bytes, true});
-      if (!wrong.empty())
-        throw RunError(
-            fmt::format("{}: {}", order.describe(operation.id()), wrong));
+      auto demand = [&](const std::string &wrong) {
+        demandNothingWrong(order, operation, wrong);
+      };
+      demand(emulator.use(operation, {from, bytes, /*isWrite=*/false}));
+      if (pending)
+        demand(pending->check()); // before the copy counts as the last write
+      demand(emulator.use(operation, {to, bytes, /*isWrite=*/true}));
       if (bytes > 0)
         std::memmove(to, from, bytes);
     };

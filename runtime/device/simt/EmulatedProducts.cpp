@@ -2,6 +2,7 @@
 #include "runtime/device/simt/EmulatedProducts.h"
 #include "runtime/Error.h"
 #include "runtime/device/Context.h"
+#include "runtime/device/GemmShape.h"
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/simt/EmulatedContext.h"
 
@@ -22,7 +23,7 @@ static std::vector<MemoryUse> usesOf(const RotaGemm &gemm, const void *a,
   std::vector<MemoryUse> uses;
   auto add = [&](const void *begin, bool isWrite, int64_t rows, int64_t columns,
                  int64_t pitch, int64_t stride, int32_t type) {
-    int64_t size = type == ROTA_BF16 ? 2 : 4;
+    int64_t size = elementBytes(type);
     for (int64_t i = 0; i < gemm.batch; ++i)
       uses.push_back({static_cast<const char *>(begin) + i * stride * size,
                       static_cast<uint64_t>(columns * size), isWrite,

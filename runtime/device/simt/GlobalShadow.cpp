@@ -26,8 +26,7 @@ uint32_t blockOf(uint64_t word) { return static_cast<uint32_t>(word); }
 } // namespace
 
 GlobalShadow::GlobalShadow(size_t bytes) : bytes(bytes) {
-  size_t mapped = (bytes + kChunk - 1) / kChunk * sizeof(Chunk);
-  void *pages = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+  void *pages = mmap(nullptr, mappedBytes(), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages != MAP_FAILED)
     chunks = static_cast<Chunk *>(pages);
@@ -36,10 +35,9 @@ GlobalShadow::GlobalShadow(size_t bytes) : bytes(bytes) {
 GlobalShadow::~GlobalShadow() {
   if (!chunks)
     return;
-  size_t count = (bytes + kChunk - 1) / kChunk;
   for (Cell *parts : pieces)
     delete[] parts;
-  munmap(chunks, count * sizeof(Chunk));
+  munmap(chunks, mappedBytes());
 }
 
 /// The cells of the chunk's parts, which begin as the whole was.

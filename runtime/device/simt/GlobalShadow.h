@@ -59,6 +59,9 @@ private:
   };
   using Found = std::optional<GlobalConflict>;
 
+  size_t mappedBytes() const {
+    return (bytes + kChunk - 1) / kChunk * sizeof(Chunk);
+  }
   Cell *split(Chunk &chunk);
   static Found read(Cell &cell, const OrderedOperation &operation,
                     uint32_t block);
