@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/gpu/vocabulary/ChunkWalk.h"
+#include "lowering/gpu/rows/ChunkWalk.h"
 
 #include <limits>
 

@@ -2,8 +2,8 @@
 //
 // How the threads of a block share a long row: chunk c is of thread c modulo
 // the number of threads, which takes several at a time.
-#ifndef ROTA_LOWERING_GPU_VOCABULARY_CHUNKWALK_H
-#define ROTA_LOWERING_GPU_VOCABULARY_CHUNKWALK_H
+#ifndef ROTA_LOWERING_GPU_ROWS_CHUNKWALK_H
+#define ROTA_LOWERING_GPU_ROWS_CHUNKWALK_H
 
 #include "lowering/gpu/GpuBuilder.h"
 
@@ -33,4 +33,4 @@ mlir::Value emitLogSumExp(GpuBuilder &k, const ChunkWalk &walk, Memory line,
 
 } // namespace rota::lowering
 
-#endif // ROTA_LOWERING_GPU_VOCABULARY_CHUNKWALK_H
+#endif // ROTA_LOWERING_GPU_ROWS_CHUNKWALK_H

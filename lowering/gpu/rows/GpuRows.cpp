@@ -4,7 +4,7 @@
 // GPU: a block does a row. A vector is one chunk of the row.
 #include "lowering/gpu/GpuBuilder.h"
 #include "lowering/gpu/GpuEmitters.h"
-#include "lowering/gpu/vocabulary/ChunkWalk.h"
+#include "lowering/gpu/rows/ChunkWalk.h"
 #include "lowering/kernels/Emit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
