@@ -53,18 +53,22 @@ def model_of_row(row, folder):
     return path
 
 
-def compile_trainer(arguments, output):
+def compile_trainer(arguments, output, rota=ROTA):
     """Seconds that `rota compile` takes."""
     start = time.perf_counter()
-    run([ROTA, "compile", *arguments, "-o", output])
+    run([rota, "compile", *arguments, "-o", output])
     return time.perf_counter() - start
 
 
+def train_command(trainer, data, steps, arguments=()):
+    """A run that prints events as JSON."""
+    return [trainer, "--data", data, "--token-type", "uint16", "--steps", str(steps), "--log-interval", "1",
+            "--eval-steps", "1", "--json", *arguments]
+
+
 def train(trainer, data, steps, arguments=()):
-    """The events that a trainer prints with --json."""
-    text = run([trainer, "--data", data, "--token-type", "uint16", "--steps", str(steps), "--log-interval", "1",
-                "--eval-steps", "1", "--json", *arguments])
-    return [json.loads(line) for line in text.splitlines()]
+    """The events of that run."""
+    return [json.loads(line) for line in run(train_command(trainer, data, steps, arguments)).splitlines()]
 
 
 def alternate(settings, arguments, folder, rounds, steps=3):

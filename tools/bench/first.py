@@ -11,7 +11,7 @@ import os
 import subprocess
 import time
 
-from common import ROTA, model_of, random_tokens, run, temporary
+from common import ROTA, compile_trainer, model_of, random_tokens, temporary, train_command
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--models", default="110m")
@@ -28,8 +28,7 @@ BATCH, SEQUENCE = 4, 512
 def measure(trainer, data):
     """Seconds of the first step, of the fastest later one and to the end of the first; page faults, CPU seconds."""
     start = time.perf_counter()
-    command = [trainer, "--data", data, "--token-type", "uint16", "--steps", str(options.steps), "--log-interval", "1",
-               "--eval-steps", "1", "--json", "--threads", str(options.threads)]
+    command = train_command(trainer, data, options.steps, ["--threads", str(options.threads)])
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     steps, end = [], 0.0
     for line in process.stdout:
@@ -49,8 +48,8 @@ def compare(name, dtype, folder):
     data = random_tokens(folder, 32000)
     builds = {"here": ROTA, **({"against": options.against} if options.against else {})}
     for build, rota in builds.items():
-        run([rota, "compile", "--model", model, "--batch-size", str(BATCH), "--sequence-length", str(SEQUENCE),
-             "--dtype", dtype, "-o", os.path.join(folder, build)])
+        compile_trainer(["--model", model, "--batch-size", str(BATCH), "--sequence-length", str(SEQUENCE), "--dtype",
+                         dtype], os.path.join(folder, build), rota)
     runs = {build: [] for build in builds}
     for _ in range(options.rounds):
         for build in builds:

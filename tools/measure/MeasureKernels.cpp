@@ -23,8 +23,8 @@ using mlir::rota::Machine;
 struct OpMemory {
   explicit OpMemory(const CompiledOp &op) {
     for (const CompiledOp::Buffer &buffer : op.buffers()) {
-      auto &each = memory.emplace_back(
-          std::make_unique<WorkMemory>(std::max<int64_t>(buffer.bytes, 64)));
+      auto &each =
+          memory.emplace_back(std::make_unique<WorkMemory>(buffer.bytes));
       if (buffer.isInteger)
         std::memset(each->at(0), 0, size_t(each->bytes()));
       places.push_back(each->at(0));
