@@ -9,6 +9,8 @@ import sys
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+BACKENDS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+
 
 def seconds(call):
     """The median of nine groups of calls by events."""
@@ -39,13 +41,16 @@ def measure(shape, backend):
                 seconds(lambda: torch.autograd.grad(output, (q, k, v), cotangent, retain_graph=True)))
 
 
-results = []
-for shape in json.loads(sys.argv[1]):
+def ranked(shape):
+    """(forward seconds, backward seconds, backend) of those that run, the fastest first."""
     found = []
-    for name, backend in [("cuDNN", SDPBackend.CUDNN_ATTENTION), ("flash", SDPBackend.FLASH_ATTENTION)]:
+    for name, backend in BACKENDS.items():
         try:
             found.append((*measure(shape, backend), name))
         except RuntimeError as error:
             print(f"{name}: {error}", file=sys.stderr)
-    results.append(min(found, key=lambda times: times[0] + times[1]) if found else None)
-print(json.dumps(results))
+    return sorted(found, key=lambda times: times[0] + times[1])
+
+
+if __name__ == "__main__":
+    print(json.dumps([next(iter(ranked(shape)), None) for shape in json.loads(sys.argv[1])]))
