@@ -176,10 +176,8 @@ class Decoder(nn.Module):
                 nn.init.normal_(parameter, std=self.config.deviation /
                                 (math.sqrt(2 * self.config.layers) if residual else 1))
 
-    def load(self, path):
-        """Takes the weights of a .safetensors file with the names of the hub."""
-        from safetensors.torch import load_file
-        weights = load_file(path)
+    def load(self, weights):
+        """Takes weights by their names in hub files."""
         is_gpt2 = self.config.is_gpt2
         for name, parameter in self.named_parameters():
             pieces = name.split(".")

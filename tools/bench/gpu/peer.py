@@ -18,6 +18,7 @@ import sys
 import time
 
 import torch
+from safetensors.torch import load_file
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import attention
@@ -40,7 +41,8 @@ def parsed():
     parser.add_argument("--no-compile", dest="compile", action="store_const", const="none")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--weights", metavar="FILE.safetensors", help="initial weights, by their names in hubs")
-    parser.add_argument("--data", metavar="FILE", help="tokens of 16 bits in place of random ones, in their order")
+    parser.add_argument("--tokens", metavar="FILE.safetensors", help="the one batch of all steps, as 'tokens' "
+                        "[batch, sequence + 1], in place of random ones")
     return parser.parse_args()
 
 
@@ -53,15 +55,14 @@ def attention_backends(options, config):
 
 
 def batches(options, config):
-    """[steps, batch, sequence + 1] on the device; the last token of a sequence is the first of the next."""
-    steps, length = options.warm_up + options.steps, options.sequence_length
-    shape = (steps, options.batch_size, length + 1)
-    if not options.data:
+    """[steps, batch, sequence + 1] on the device."""
+    steps = options.warm_up + options.steps
+    if not options.tokens:
+        shape = (steps, options.batch_size, options.sequence_length + 1)
         return torch.randint(config.vocabulary, shape, device=options.device)
-    with open(options.data, "rb") as file:
-        count = steps * options.batch_size * length + 1
-        tokens = torch.frombuffer(bytearray(file.read(2 * count)), dtype=torch.uint16).long().to(options.device)
-    return tokens.unfold(0, length + 1, length).reshape(shape)
+    tokens = load_file(options.tokens)["tokens"].long().to(options.device)
+    options.batch_size, options.sequence_length = tokens.shape[0], tokens.shape[1] - 1
+    return tokens.expand(steps, -1, -1)
 
 
 class Clock:
@@ -98,7 +99,7 @@ def measure(options, config, tokens, compiled, microbatches):
     with torch.device(options.device):
         model = decoders.Decoder(config, options.sequence_length, DTYPES[options.dtype])
     if options.weights:
-        model.load(options.weights)
+        model.load(load_file(options.weights))
     loss_of = model
     if compiled == "whole":
         loss_of = torch.compile(model, dynamic=False, fullgraph=True)
@@ -140,7 +141,7 @@ def attempt(options, config, tokens, compiled, backend):
     while microbatches <= options.batch_size:
         mode = f"{options.dtype} beside f32 masters, " + \
             {"whole": "compiled", "layers": "layers compiled", "none": "eager"}[compiled] + \
-            f", {backend} attention, {microbatches} microbatches"
+            f", {backend} attention, batch in {microbatches}"
         if options.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
         try:
