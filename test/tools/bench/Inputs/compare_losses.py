@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends with an error where the first or last loss of PyTorch's line (JSON) is not that of a probe's curve."""
+"""Compares the first and the last loss of PyTorch's line (JSON) with those of a probe's curve."""
 import json
 import sys
 
@@ -11,3 +11,4 @@ curve = load_file(sys.argv[2])["loss_curve"].tolist()
 for theirs, ours in [(peer["loss_first"], curve[0]), (peer["loss_last"], curve[-1])]:
     if not abs(theirs - ours) < 1e-5 * abs(ours):
         sys.exit(f"expected a loss of {theirs}, got {ours}")
+print(f"equal losses: {curve[0]}, {curve[-1]}")
