@@ -171,7 +171,8 @@ FailureOr<std::string> ProgramLowering::emitText() {
 
 FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
   llvm::LLVMContext context;
-  auto code = translateTrainerKernels(gpuModuleOf(*library), context);
+  auto code =
+      translateTrainerKernels(gpuModuleOf(*library), context, KernelForms::All);
   if (!code)
     return failure();
   return emitPtx(module.getLoc(), *code, chip);

@@ -49,13 +49,20 @@ typedef struct RotaGpuLaunch {
 enum { ROTA_TABLE_ARGUMENTS = 30 };
 
 /// ROTA_GPU_HOST is code for the emulated GPU: an array of addresses of
-/// RotaSimtKernel (runtime/device/simt/Services.h) that ends with null.
-enum { ROTA_GPU_PTX = 0, ROTA_GPU_CUBIN = 1, ROTA_GPU_HOST = 2 };
+/// RotaSimtKernel (runtime/device/simt/Services.h) that ends with null. The OWN
+/// forms have instructions of one architecture alone (sm_90a).
+enum {
+  ROTA_GPU_PTX = 0,
+  ROTA_GPU_CUBIN = 1,
+  ROTA_GPU_HOST = 2,
+  ROTA_GPU_OWN_PTX = 3,
+  ROTA_GPU_OWN_CUBIN = 4
+};
 
 /// All GPU kernels of a trainer, and those of runtime/device/cuda/
 /// ServiceKernels.h, in one form.
 typedef struct RotaGpuCode {
-  int32_t form;         // ROTA_GPU_PTX (ends with 0), ...
+  int32_t form;         // ROTA_GPU_PTX, ... Both forms of PTX end with 0
   int32_t architecture; // 90 for sm_90; 0 for ROTA_GPU_HOST
   const void *data;
   int64_t bytes; // the 0 or null at the end included

@@ -5,7 +5,6 @@
 #include "lowering/executable/Ptxas.h"
 #include "lowering/executable/Trainer.h"
 #include "lowering/gpu/NvvmModule.h"
-#include "runtime/Abi.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -35,6 +34,7 @@ public:
   }
 
 protected:
+  KernelForms forms() const override { return KernelForms::All; }
   FailureOr<std::vector<GpuCode>>
   makeCode(Location loc, llvm::Module &trainer,
            const llvm::Module &gpu) const override {
@@ -44,8 +44,7 @@ protected:
       auto text = emitPtx(loc, gpu, chip);
       if (failed(text))
         return failure();
-      codes.push_back(
-          gpuCode(trainer, ROTA_GPU_PTX, architectureOf(chip), *text));
+      codes.push_back(gpuCode(trainer, chip, /*isAssembled=*/false, *text));
       if (ptxas.empty())
         continue;
       auto run = PtxasRun::start(loc, ptxas, chip, *text);
@@ -57,8 +56,7 @@ protected:
       auto bytes = run->finish();
       if (failed(bytes))
         return failure();
-      codes.push_back(
-          gpuCode(trainer, ROTA_GPU_CUBIN, architectureOf(chip), *bytes));
+      codes.push_back(gpuCode(trainer, chip, /*isAssembled=*/true, *bytes));
     }
     return codes;
   }

@@ -206,35 +206,54 @@ void leaveRegistersFor(GpuBuilder &k, int64_t blocks) {
       k.ops().getI32IntegerAttr(blocks));
 }
 
+namespace {
+struct FunctionForm {
+  unsigned arguments;
+  int64_t blocks, threads; // blocks 0: any number
+};
+} // namespace
+
+/// The shared memory of the function whose code `body` writes.
+static int64_t emitFunction(KernelLibrary &library, Location loc,
+                            StringRef symbol, const FunctionForm &form,
+                            llvm::function_ref<void(GpuBuilder &k)> body) {
+  auto kernels = gpuModuleOf(library);
+  auto b = ImplicitLocOpBuilder::atBlockEnd(loc, kernels.getBody());
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobal);
+  auto type = b.getFunctionType(SmallVector<Type>(form.arguments, pointer), {});
+  auto function = gpu::GPUFuncOp::create(b, symbol, type);
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function.setKnownBlockSizeAttr(
+      b.getDenseI32ArrayAttr({int32_t(form.threads), 1, 1}));
+  if (form.blocks > 0)
+    function.setKnownGridSizeAttr(
+        b.getDenseI32ArrayAttr({int32_t(form.blocks), 1, 1}));
+  b.setInsertionPointToStart(&function.getBody().front());
+  GpuBuilder k(b, function.getArguments());
+  body(k);
+  gpu::ReturnOp::create(b);
+  return k.getSharedBytes();
+}
+
 FailureOr<std::string>
 emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
               StringRef key, unsigned arguments, int64_t blocks,
-              int64_t threads, llvm::function_ref<void(GpuBuilder &k)> body) {
+              int64_t threads, llvm::function_ref<void(GpuBuilder &k)> body,
+              llvm::function_ref<void(GpuBuilder &k)> grouped) {
   if (blocks > std::numeric_limits<int32_t>::max())
     return emitError(loc, "expected at most ")
            << std::numeric_limits<int32_t>::max()
            << " blocks of a GPU's threads, got " << blocks;
   return library.getOrEmit(
       prefix, key, [&](OpBuilder &, StringRef symbol) -> LogicalResult {
-        auto kernels = gpuModuleOf(library);
-        auto b = ImplicitLocOpBuilder::atBlockEnd(loc, kernels.getBody());
-        auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobal);
-        auto type =
-            b.getFunctionType(SmallVector<Type>(arguments, pointer), {});
-        auto function = gpu::GPUFuncOp::create(b, symbol, type);
-        function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                          b.getUnitAttr());
-        function.setKnownBlockSizeAttr(
-            b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
-        if (blocks > 0)
-          function.setKnownGridSizeAttr(
-              b.getDenseI32ArrayAttr({int32_t(blocks), 1, 1}));
-        b.setInsertionPointToStart(&function.getBody().front());
-        GpuBuilder k(b, function.getArguments());
-        body(k);
-        gpu::ReturnOp::create(b);
-        library.setLaunchShape(symbol,
-                               {{blocks, 1, 1}, threads, k.getSharedBytes()});
+        FunctionForm form{arguments, blocks, threads};
+        int64_t sharedBytes = emitFunction(library, loc, symbol, form, body);
+        if (grouped)
+          sharedBytes = std::max(sharedBytes,
+                                 emitFunction(library, loc,
+                                              (symbol + kWarpgroupForm).str(),
+                                              form, grouped));
+        library.setLaunchShape(symbol, {{blocks, 1, 1}, threads, sharedBytes});
         return success();
       });
 }

@@ -99,14 +99,20 @@ private:
   int64_t sharedBytes = 0;
 };
 
+/// The end of the name of a kernel's form for chips with instructions of
+/// warpgroups, beside the form for all chips.
+inline constexpr llvm::StringRef kWarpgroupForm = "$warpgroup";
+
 /// The symbol of the kernel with this key, with `arguments` pointers, for
 /// `blocks` blocks (0: any number) of `threads` threads; `body` writes its code
-/// when the library lacks it. All code is at `loc`.
+/// when the library lacks it, and `grouped`, if given, that of its form for
+/// warpgroups. All code is at `loc`.
 llvm::FailureOr<std::string>
 emitGpuKernel(KernelLibrary &library, mlir::Location loc,
               llvm::StringRef prefix, llvm::StringRef key, unsigned arguments,
               int64_t blocks, int64_t threads,
-              llvm::function_ref<void(GpuBuilder &k)> body);
+              llvm::function_ref<void(GpuBuilder &k)> body,
+              llvm::function_ref<void(GpuBuilder &k)> grouped = {});
 
 /// The symbol of a kernel with a thread for each of `count` numbers, whose code
 /// is body(k, number); else as emitGpuKernel.

@@ -4,6 +4,7 @@
 #include "lowering/gpu/NvvmModule.h"
 
 #include "lowering/cpu/Analyses.h"
+#include "lowering/gpu/GpuBuilder.h"
 #include "lowering/gpu/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -36,6 +37,9 @@ constexpr Chip kChips[] = {{"sm_80", "+ptx80"},
                            {"sm_90a", "+ptx80"},
                            {"sm_100", "+ptx86"},
                            {"sm_100a", "+ptx86"}};
+
+/// The chip that has instructions of warpgroups.
+constexpr StringRef kWarpgroupChip = "sm_90a";
 
 std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip) {
   LLVMInitializeNVPTXTargetInfo();
@@ -76,7 +80,8 @@ LogicalResult checkCalls(const llvm::Module &module, Location loc) {
 } // namespace
 
 std::unique_ptr<llvm::Module> translateForGpu(gpu::GPUModuleOp source,
-                                              llvm::LLVMContext &context) {
+                                              llvm::LLVMContext &context,
+                                              KernelForms forms) {
   MLIRContext *mlirContext = source.getContext();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
@@ -88,6 +93,11 @@ std::unique_ptr<llvm::Module> translateForGpu(gpu::GPUModuleOp source,
   OwningOpRef<ModuleOp> copy = ModuleOp::create(source.getLoc());
   auto kernels = cast<gpu::GPUModuleOp>(source->clone());
   copy->push_back(kernels);
+  if (forms == KernelForms::Common)
+    for (auto kernel :
+         llvm::make_early_inc_range(kernels.getOps<gpu::GPUFuncOp>()))
+      if (kernel.getName().ends_with(kWarpgroupForm))
+        kernel.erase();
   PassManager manager(mlirContext, ModuleOp::getOperationName());
   buildGpuToNvvmPipeline(manager);
   if (failed(manager.run(*copy)))
@@ -132,20 +142,30 @@ std::string unknownChip(StringRef name) {
 }
 
 ArrayRef<StringRef> trainerChips() {
-  static constexpr StringRef chips[] = {"sm_80", "sm_90", "sm_100"};
+  static constexpr StringRef chips[] = {"sm_80", kWarpgroupChip, "sm_100"};
   return chips;
 }
 
 std::string unfitForTrainers(StringRef chip) {
-  return llvm::is_contained(trainerChips(), chip)
-             ? ""
-             : expectedChip(trainerChips(), chip);
+  static constexpr StringRef known[] = {"sm_80", "sm_90", kWarpgroupChip,
+                                        "sm_100"};
+  return llvm::is_contained(known, chip) ? "" : expectedChip(known, chip);
 }
 
-int architectureOf(StringRef chip) {
-  int number = 0;
-  chip.drop_front(strlen("sm_")).getAsInteger(10, number);
-  return number;
+/// Leaves each kernel in one form, under its own name.
+static void selectForms(llvm::Module &module, bool hasWarpgroups) {
+  for (llvm::Function &form : llvm::make_early_inc_range(module)) {
+    StringRef name = form.getName();
+    if (!name.consume_back(kWarpgroupForm))
+      continue;
+    llvm::Function *common = module.getFunction(name);
+    if (!hasWarpgroups) {
+      form.eraseFromParent();
+      continue;
+    }
+    form.takeName(common);
+    common->eraseFromParent();
+  }
 }
 
 FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,
@@ -155,6 +175,7 @@ FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,
     return emitError(loc, unknownChip(name));
   std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
   llvm::StripDebugInfo(*copy);
+  selectForms(*copy, name == kWarpgroupChip);
   SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager codegen;

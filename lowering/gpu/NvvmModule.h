@@ -17,20 +17,23 @@ class Module;
 
 namespace rota::lowering {
 
+/// Whether a module has kernels in the form for all chips alone, or also in
+/// that for warpgroups (kWarpgroupForm).
+enum class KernelForms { Common, All };
+
 /// The kernels of `module`, which stays as it is, as LLVM IR that O3 has
 /// optimized for NVPTX. Kernels have the calling convention `ptx_kernel`;
 /// instructions have the lines and columns of the MLIR. Null, with an error at
 /// `module`, when an op cannot be lowered or a kernel calls a function that no
 /// GPU has: nothing is linked to kernels, libdevice neither.
-std::unique_ptr<llvm::Module> translateForGpu(mlir::gpu::GPUModuleOp module,
-                                              llvm::LLVMContext &context);
+std::unique_ptr<llvm::Module>
+translateForGpu(mlir::gpu::GPUModuleOp module, llvm::LLVMContext &context,
+                KernelForms forms = KernelForms::Common);
 
-/// The chips that trainers have code for, and the number of such a chip's
-/// architecture: 90 for sm_90. PTX of one runs on all later ones; PTX with a
-/// chip's own instructions (sm_90a) on none but that.
+/// The chips that trainers have code for without being asked.
 llvm::ArrayRef<llvm::StringRef> trainerChips();
-int architectureOf(llvm::StringRef chip);
-/// An error message for a chip that is none of them; empty for others.
+/// An error message for a chip that trainers cannot have code for; empty for
+/// others.
 std::string unfitForTrainers(llvm::StringRef chip);
 
 /// An error message for a chip that emitPtx does not know; empty for others.
@@ -38,6 +41,7 @@ std::string unknownChip(llvm::StringRef name);
 
 /// The PTX text of such a module, which stays as it is, for `chip`: sm_80,
 /// sm_90 or sm_100, with or without the letter of a chip's own instructions.
+/// sm_90a has kernels in the form for warpgroups, where there is one.
 /// The text has no debug information, because ptxas optimizes little where
 /// there is some. An error at `loc` when the chip is another one.
 llvm::FailureOr<std::string>

@@ -20,7 +20,7 @@ struct PrintPtx : impl::PrintPtxBase<PrintPtx> {
   void runOnOperation() override {
     for (auto kernels : getOperation().getOps<gpu::GPUModuleOp>()) {
       llvm::LLVMContext context;
-      auto module = translateForGpu(kernels, context);
+      auto module = translateForGpu(kernels, context, KernelForms::All);
       if (!module)
         return signalPassFailure();
       auto text = emitPtx(kernels.getLoc(), *module, chip);

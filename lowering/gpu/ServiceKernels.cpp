@@ -3,7 +3,6 @@
 // Reads the service kernels and links them into a module.
 #include "lowering/gpu/ServiceKernels.h"
 
-#include "lowering/gpu/NvvmModule.h"
 #include "runtime/device/cuda/ServiceKernels.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -45,8 +44,9 @@ LogicalResult linkServiceKernels(Location loc, llvm::Module &kernels) {
 }
 
 std::unique_ptr<llvm::Module>
-translateTrainerKernels(gpu::GPUModuleOp source, llvm::LLVMContext &context) {
-  auto kernels = translateForGpu(source, context);
+translateTrainerKernels(gpu::GPUModuleOp source, llvm::LLVMContext &context,
+                        KernelForms forms) {
+  auto kernels = translateForGpu(source, context, forms);
   if (!kernels || failed(linkServiceKernels(source.getLoc(), *kernels)))
     return nullptr;
   return kernels;

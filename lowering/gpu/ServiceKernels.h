@@ -5,7 +5,7 @@
 #ifndef ROTA_LOWERING_GPU_SERVICEKERNELS_H
 #define ROTA_LOWERING_GPU_SERVICEKERNELS_H
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "lowering/gpu/NvvmModule.h"
 #include "llvm/IR/Module.h"
 
 namespace rota::lowering {
@@ -20,7 +20,7 @@ llvm::LogicalResult linkServiceKernels(mlir::Location loc,
 /// after an error.
 std::unique_ptr<llvm::Module>
 translateTrainerKernels(mlir::gpu::GPUModuleOp source,
-                        llvm::LLVMContext &context);
+                        llvm::LLVMContext &context, KernelForms forms);
 
 } // namespace rota::lowering
 

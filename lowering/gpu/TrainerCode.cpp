@@ -66,11 +66,18 @@ void addGpuLaunches(ModuleOp tasks, KernelLibrary &library) {
   }
 }
 
-GpuCode gpuCode(llvm::Module &trainer, int32_t form, int32_t architecture,
+GpuCode gpuCode(llvm::Module &trainer, StringRef chip, bool isAssembled,
                 StringRef bytes) {
+  StringRef number = chip.drop_front(strlen("sm_"));
+  bool isOwn = number.consume_back("a"); // a chip's own instructions
+  int32_t architecture = 0;
+  number.getAsInteger(10, architecture);
+  int32_t form = isOwn ? isAssembled ? ROTA_GPU_OWN_CUBIN : ROTA_GPU_OWN_PTX
+                 : isAssembled ? ROTA_GPU_CUBIN
+                               : ROTA_GPU_PTX;
   return {form, architecture,
           llvm::ConstantDataArray::getString(trainer.getContext(), bytes,
-                                             /*AddNull=*/form == ROTA_GPU_PTX)};
+                                             /*AddNull=*/!isAssembled)};
 }
 
 static void defineConstant(llvm::Module &module, StringRef name,

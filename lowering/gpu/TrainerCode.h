@@ -26,8 +26,8 @@ struct GpuCode {
   llvm::Constant *data = nullptr;
 };
 
-/// PTX or a cubin as such code.
-GpuCode gpuCode(llvm::Module &trainer, int32_t form, int32_t architecture,
+/// PTX for a chip, or what it was assembled to, as such code.
+GpuCode gpuCode(llvm::Module &trainer, llvm::StringRef chip, bool isAssembled,
                 llvm::StringRef bytes);
 
 /// Defines `rotaGpuCode` and `rotaGpuCodeCount` in `trainer`, the translation

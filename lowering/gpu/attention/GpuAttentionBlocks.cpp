@@ -98,11 +98,12 @@ Value GpuAttentionBlocks::documentsEnd(Value begin, Value end, Value keyEnd,
 FailureOr<std::string>
 emitAttentionKernel(KernelLibrary &library, Location loc, StringRef name,
                     const AttentionShape &shape, const AttentionLaunch &launch,
-                    llvm::function_ref<void(GpuBuilder &k)> body) {
+                    llvm::function_ref<void(GpuBuilder &k)> body,
+                    llvm::function_ref<void(GpuBuilder &k)> grouped) {
   int64_t blocks = shape.batch * launch.heads *
                    llvm::divideCeil(shape.sequence, launch.rows);
   return emitGpuKernel(library, loc, name, toString(shape), launch.arguments,
-                       blocks, launch.threads, body);
+                       blocks, launch.threads, body, grouped);
 }
 
 SmallVector<Value> GpuAttentionBlocks::walkQueries(const KeyBlock &block,

@@ -194,12 +194,14 @@ struct AttentionLaunch {
   int64_t heads, rows, threads;
 };
 
-/// The symbol of the kernel `name`, whose code `body` writes.
+/// The symbol of the kernel `name`, whose code `body` writes, and `grouped` as
+/// emitGpuKernel says.
 llvm::FailureOr<std::string>
 emitAttentionKernel(KernelLibrary &library, mlir::Location loc,
                     llvm::StringRef name, const AttentionShape &shape,
                     const AttentionLaunch &launch,
-                    llvm::function_ref<void(GpuBuilder &k)> body);
+                    llvm::function_ref<void(GpuBuilder &k)> body,
+                    llvm::function_ref<void(GpuBuilder &k)> grouped = {});
 
 /// State of a softmax over a thread's rows: the maxima of the scores so far,
 /// this thread's shares of the weights' sums, and its weighted sums of values.

@@ -16,6 +16,7 @@ namespace rota::lowering {
 namespace {
 
 using Argument = AttentionArgument;
+using Values = GpuMatrixCode::Values;
 
 class MatrixForwardCode : MatrixAttentionCode {
 public:
@@ -24,20 +25,25 @@ public:
   void emit();
 
 private:
-  RunningSoftmax stateOf(ValueRange values) {
-    return RunningSoftmax::of(values, code.laneRows());
-  }
+  using Part = GpuMatrixCode;
+
+  /// The state of each part, in order, from one list.
+  SmallVector<RunningSoftmax> statesOf(ValueRange all);
+  static Values listOf(ArrayRef<RunningSoftmax> states);
   /// The state before the keys.
-  RunningSoftmax startState(Value batch, Value head);
+  RunningSoftmax startState(Part &part, Value batch, Value head);
   /// The sink of the head in the unit of scores; null: there is none.
   Value sinkOf(Value head);
+  /// The states after a tile of keys and their values.
+  Values emitTile(MatrixTile queries, Value key, Tiles tile, ValueRange before);
   /// Turns scores into weights; updates all but the new keys' share of `sums`.
-  void emitWeights(Values &scores, RunningSoftmax &state);
+  void emitWeights(Part &part, Values &scores, RunningSoftmax &state);
   /// sums * shrink, where a maximum of the warp's rows has grown.
-  void shrinkSums(RunningSoftmax &state, const Values &highest,
+  void shrinkSums(Part &part, RunningSoftmax &state, const Values &highest,
                   const Values &shrink);
-  void emitLogsumexp(const RunningSoftmax &state, const Values &total,
-                     Value batch, Value head);
+  /// Writes output and logsumexp.
+  void emitResults(Part &part, RunningSoftmax &state, MatrixTile queries,
+                   Value batch, Value head);
 
   Value first; // query of the block, i32
 };
@@ -49,50 +55,99 @@ void MatrixForwardCode::emit() {
   Value keyHead = k.div(head, shape.group());
   Sources keys{places.keyRows(tensor(Argument::Key), batch, keyHead),
                places.keyRows(tensor(Argument::Value), batch, keyHead)};
-  Memory queries = allocateRows(ownRows());
+  MatrixTile queries = allocateOwn();
   startOwn(places.queryRows(tensor(Argument::Query), batch, head), first,
            queries);
-  Values carried = walkKeys(keys, first, startState(batch, head).all(),
+  SmallVector<RunningSoftmax> states;
+  for (Part &part : parts)
+    states.push_back(startState(part, batch, head));
+  Values carried = walkKeys(keys, first, listOf(states),
                             [&](Value key, Tiles tile, ValueRange before) {
-                              RunningSoftmax state = stateOf(before);
-                              Values scores = products(queries, tile.first);
-                              bend(scores);
-                              maskPartial(scores, first, key, Queries::Rows);
-                              emitWeights(scores, state);
-                              code.accumulate(scores, tile.second, state.sums);
-                              return state.all();
+                              return emitTile(queries, key, tile, before);
                             });
+  states = statesOf(carried);
+  for (auto [part, state] : llvm::zip(parts, states))
+    emitResults(part, state, queries, batch, head);
+}
 
-  RunningSoftmax state = stateOf(carried);
+SmallVector<RunningSoftmax> MatrixForwardCode::statesOf(ValueRange all) {
+  SmallVector<RunningSoftmax> states;
+  size_t size = all.size() / parts.size();
+  for (size_t i = 0; i < parts.size(); ++i)
+    states.push_back(
+        RunningSoftmax::of(all.slice(i * size, size), parts[i].laneRows()));
+  return states;
+}
+
+Values MatrixForwardCode::listOf(ArrayRef<RunningSoftmax> states) {
+  Values all;
+  for (const RunningSoftmax &state : states)
+    all.append(state.all());
+  return all;
+}
+
+Values MatrixForwardCode::emitTile(MatrixTile queries, Value key, Tiles tile,
+                                   ValueRange before) {
+  SmallVector<RunningSoftmax> states = statesOf(before);
+  SmallVector<Part::Started> dots, sums;
+  for (Part &part : parts)
+    dots.push_back(part.startDot(queries, tile.first));
+  for (auto [part, state, dot] : llvm::zip(parts, states, dots)) {
+    Values scores = part.finish(dot);
+    bend(scores);
+    maskPartial(part, scores, first, key, Queries::Rows);
+    emitWeights(part, scores, state);
+    sums.push_back(part.startAccumulate(scores, tile.second, state.sums));
+  }
+  Values all = code.finishAll(sums);
+  ValueRange rest(all);
+  for (RunningSoftmax &state : states) {
+    size_t count = state.sums.size();
+    state.sums = Values(rest.take_front(count));
+    rest = rest.drop_front(count);
+  }
+  return listOf(states);
+}
+
+void MatrixForwardCode::emitResults(Part &part, RunningSoftmax &state,
+                                    MatrixTile queries, Value batch,
+                                    Value head) {
   auto add = [&](Value x, Value y) { return k.addf(x, y); };
-  Values total = combineEach(k, state.total, code.kRowLanes, add), factor;
+  Values total = combineEach(k, state.total, part.kRowLanes, add), factor;
   for (Value sum : total)
     factor.push_back(k.divf(k.f32(1.0f), sum));
   for (auto [i, sum] : llvm::enumerate(state.sums))
-    sum = k.mulf(sum, factor[code.rowOf(i)]);
+    sum = k.mulf(sum, factor[part.rowOf(i)]);
   // No other warp reads this warp's rows of queries.
   Memory output = k.argument(Argument::Output, shape.wideElement);
-  code.storeRows(state.sums, places.queryRows(output, batch, head), first,
+  part.storeRows(state.sums, places.queryRows(output, batch, head), first,
                  shape.sequence, queries);
-  emitLogsumexp(state, total, batch, head);
+  k.when(k.isEqual(part.columnOfLane(), k.i32(0)), [&] {
+    for (int64_t row = 0; row < part.laneRows(); ++row) {
+      Value value = k.fma(state.highest[row], k.f32(unit), k.log(total[row]));
+      places.storeLogsumexp(value, batch, head,
+                            k.add(first, part.rowInBlock(row)));
+    }
+  });
 }
 
-RunningSoftmax MatrixForwardCode::startState(Value batch, Value head) {
+RunningSoftmax MatrixForwardCode::startState(Part &part, Value batch,
+                                             Value head) {
   if (!shape.hasPrevious)
-    return RunningSoftmax::start(k, code.laneRows(), code.zeroSums(),
-                                 sinkOf(head), code.kRowLanes);
+    return RunningSoftmax::start(k, part.laneRows(), part.zeroSums(),
+                                 sinkOf(head), part.kRowLanes);
   Values highest;
-  for (int64_t row = 0; row < code.laneRows(); ++row)
+  for (int64_t row = 0; row < part.laneRows(); ++row)
     highest.push_back(
         k.mulf(places.previousLogsumexp(batch, head,
-                                        k.add(first, code.rowInBlock(row))),
+                                        k.add(first, part.rowInBlock(row))),
                k.f32(1.0f / unit)));
   Memory previous = k.argument(Argument::Previous, k.ops().getF32Type());
   return RunningSoftmax::resume(
       k, highest,
-      code.loadSums(places.queryRows(previous, batch, head), first,
+      part.loadSums(places.queryRows(previous, batch, head), first,
                     shape.sequence),
-      code.kRowLanes);
+      part.kRowLanes);
 }
 
 Value MatrixForwardCode::sinkOf(Value head) {
@@ -102,16 +157,17 @@ Value MatrixForwardCode::sinkOf(Value head) {
   return k.mulf(k.load(sinks, k.widen(head)), k.f32(1.0f / unit));
 }
 
-void MatrixForwardCode::emitWeights(Values &scores, RunningSoftmax &state) {
+void MatrixForwardCode::emitWeights(Part &part, Values &scores,
+                                    RunningSoftmax &state) {
   Values highest = state.highest;
   auto largest = [&](Value x, Value y) { return k.largest(x, y); };
   for (auto [i, score] : llvm::enumerate(scores)) {
-    Value &most = highest[code.rowOf(i)];
+    Value &most = highest[part.rowOf(i)];
     most = largest(most, score);
   }
-  highest = combineEach(k, highest, code.kRowLanes, largest);
+  highest = combineEach(k, highest, part.kRowLanes, largest);
   Values shrink, offset;
-  for (int64_t row = 0; row < code.laneRows(); ++row) {
+  for (int64_t row = 0; row < part.laneRows(); ++row) {
     // Exactly 1 where the maximum stays.
     Value less = k.subf(state.highest[row], highest[row]);
     shrink.push_back(fastExp2(k, k.mulf(less, scale)));
@@ -119,15 +175,16 @@ void MatrixForwardCode::emitWeights(Values &scores, RunningSoftmax &state) {
     state.total[row] = k.mulf(state.total[row], shrink[row]);
   }
   for (auto [i, score] : llvm::enumerate(scores)) {
-    int64_t row = code.rowOf(i);
+    int64_t row = part.rowOf(i);
     score = fastExp2(k, k.fma(score, scale, offset[row]));
     state.total[row] = k.addf(state.total[row], score);
   }
-  shrinkSums(state, highest, shrink);
+  shrinkSums(part, state, highest, shrink);
   state.highest = highest;
 }
 
-void MatrixForwardCode::shrinkSums(RunningSoftmax &state, const Values &highest,
+void MatrixForwardCode::shrinkSums(Part &part, RunningSoftmax &state,
+                                   const Values &highest,
                                    const Values &shrink) {
   auto &b = k.ops();
   Value any;
@@ -143,22 +200,10 @@ void MatrixForwardCode::shrinkSums(RunningSoftmax &state, const Values &highest,
       [&] {
         Values sums = state.sums;
         for (auto [i, sum] : llvm::enumerate(sums))
-          sum = k.mulf(sum, shrink[code.rowOf(i)]);
+          sum = k.mulf(sum, shrink[part.rowOf(i)]);
         return sums;
       },
       [&] { return state.sums; });
-}
-
-void MatrixForwardCode::emitLogsumexp(const RunningSoftmax &state,
-                                      const Values &total, Value batch,
-                                      Value head) {
-  k.when(k.isEqual(code.columnOfLane(), k.i32(0)), [&] {
-    for (int64_t row = 0; row < code.laneRows(); ++row) {
-      Value value = k.fma(state.highest[row], k.f32(unit), k.log(total[row]));
-      places.storeLogsumexp(value, batch, head,
-                            k.add(first, code.rowInBlock(row)));
-    }
-  });
 }
 
 } // namespace

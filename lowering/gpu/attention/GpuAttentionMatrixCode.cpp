@@ -16,7 +16,7 @@ MatrixAttentionCode::MatrixAttentionCode(GpuBuilder &k,
                                          const AttentionShape &shape,
                                          const MatrixTiling &tiling)
     : k(k), shape(shape), tiling(tiling), places(k, shape),
-      code(k, shape.size, tiling.block),
+      code(k, shape.size, tiling.block), parts(code.parts()),
       unit(shape.softCap != 0.0f ? shape.softCap : shape.scale),
       scale(k.f32(unit * std::numbers::log2e_v<float>)),
       stages(allocateRows(4 * tiling.tile)) {
@@ -24,16 +24,16 @@ MatrixAttentionCode::MatrixAttentionCode(GpuBuilder &k,
 }
 
 MatrixAttentionCode::Tiles MatrixAttentionCode::stageOf(Value number) {
-  int64_t rows = tiling.tile * code.stride();
-  Memory first = k.offset(stages, k.mul(number, 2 * rows));
-  return {first, k.offset(first, k.i32(rows))};
+  int64_t size = tiling.tile * code.width();
+  Memory first = k.offset(stages, k.mul(number, 2 * size));
+  return {{first, tiling.tile}, {k.offset(first, k.i32(size)), tiling.tile}};
 }
 
 void MatrixAttentionCode::startTile(const Sources &rows, Value first,
                                     Value stage) {
   Tiles to = stageOf(stage);
-  code.startCopy(rows.first, first, tiling.tile, shape.sequence, to.first);
-  code.startCopy(rows.second, first, tiling.tile, shape.sequence, to.second);
+  code.startCopy(rows.first, first, shape.sequence, to.first);
+  code.startCopy(rows.second, first, shape.sequence, to.second);
 }
 
 void MatrixAttentionCode::advance(Value exists,
@@ -81,22 +81,16 @@ void MatrixAttentionCode::endWalk() {
   k.barrier();
 }
 
-MatrixAttentionCode::Values MatrixAttentionCode::products(Memory own,
-                                                          Memory tile) {
-  auto addresses =
-      code.addressesOf(code.ownRows(own), GpuMatrixCode::Order::Left);
-  return code.dot(addresses, tile, tiling.tile);
-}
-
-void MatrixAttentionCode::maskDocuments(Values &scores, Value first,
-                                        Value other, Queries queries) {
+void MatrixAttentionCode::maskDocuments(GpuMatrixCode &part, Values &scores,
+                                        Value first, Value other,
+                                        Queries queries) {
   bool areRows = queries == Queries::Rows;
   Value lowest = k.f32(-std::numeric_limits<float>::infinity());
   llvm::SmallMapVector<int64_t, Value, 16> starts; // by row or column
   for (auto [i, score] : llvm::enumerate(scores)) {
-    Value row = k.add(first, code.rowInBlock(code.rowOf(i)));
-    Value column = k.add(k.add(other, code.columnOfLane()), code.columnOf(i));
-    Value &start = starts[areRows ? code.rowOf(i) : code.columnOf(i)];
+    Value row = k.add(first, part.rowInBlock(part.rowOf(i)));
+    Value column = k.add(k.add(other, part.columnOfLane()), part.columnOf(i));
+    Value &start = starts[areRows ? part.rowOf(i) : part.columnOf(i)];
     if (!start)
       start = places.documentStart(areRows ? row : column);
     Value isBefore = k.isLess(areRows ? column : row, start);
@@ -104,7 +98,8 @@ void MatrixAttentionCode::maskDocuments(Values &scores, Value first,
   }
 }
 
-void MatrixAttentionCode::maskPartial(Values &scores, Value first, Value other,
+void MatrixAttentionCode::maskPartial(GpuMatrixCode &part, Values &scores,
+                                      Value first, Value other,
                                       Queries queries) {
   bool areRows = queries == Queries::Rows;
   AttentionWalk &walk = areRows ? places.keys() : places.queries();
@@ -127,9 +122,9 @@ void MatrixAttentionCode::maskPartial(Values &scores, Value first, Value other,
       partial,
       [&] {
         Values masked = scores;
-        code.mask(masked, k.sub(first, other), queries, shape.mask, keys);
+        part.mask(masked, k.sub(first, other), queries, shape.mask, keys);
         if (shape.hasDocuments)
-          maskDocuments(masked, first, other, queries);
+          maskDocuments(part, masked, first, other, queries);
         return masked;
       },
       [&] { return scores; });

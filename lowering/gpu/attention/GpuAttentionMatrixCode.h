@@ -35,16 +35,17 @@ protected:
     HeadRows first, second;
   };
   struct Tiles {
-    Memory first, second;
+    MatrixTile first, second;
   };
 
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
   Memory allocateRows(int64_t rows) {
-    return k.allocateShared(rows * code.stride(), shape.element);
+    return k.allocateShared(rows * code.width(), shape.element);
   }
   int64_t ownRows() const { return tiling.block.rows(); }
-  void startOwn(HeadRows rows, mlir::Value first, Memory to) {
-    code.startCopy(rows, first, ownRows(), shape.sequence, to);
+  MatrixTile allocateOwn() { return {allocateRows(ownRows()), ownRows()}; }
+  void startOwn(HeadRows rows, mlir::Value first, MatrixTile to) {
+    code.startCopy(rows, first, shape.sequence, to);
   }
   Tiles stageOf(mlir::Value number);
   /// Starts copies of the tile from position `first` on into that stage.
@@ -65,16 +66,14 @@ protected:
   Values walkKeys(const Sources &keys, mlir::Value first,
                   mlir::ValueRange initial, KeyBody body);
 
-  /// The warp's rows of `own` times the rows of the tile.
-  Values products(Memory own, Memory tile);
   /// Scores of queries that do not see their key become minus infinity; own
   /// rows begin at `first`, the tile's at `other`. Only tiles at the ends of
   /// the mask have any.
-  void maskPartial(Values &scores, mlir::Value first, mlir::Value other,
-                   Queries queries);
+  void maskPartial(GpuMatrixCode &part, Values &scores, mlir::Value first,
+                   mlir::Value other, Queries queries);
   /// The same of queries whose document begins after their key.
-  void maskDocuments(Values &scores, mlir::Value first, mlir::Value other,
-                     Queries queries);
+  void maskDocuments(GpuMatrixCode &part, Values &scores, mlir::Value first,
+                     mlir::Value other, Queries queries);
   /// Under a soft cap products become tanh(scale * product / cap).
   void bend(Values &products);
 
@@ -83,13 +82,14 @@ protected:
   MatrixTiling tiling;
   GpuAttentionBlocks places;
   GpuMatrixCode code;
+  std::vector<GpuMatrixCode> parts;
   float unit;        // score = unit * product, or unit * tanh under a cap
   mlir::Value scale; // scale of scores to the base 2
   Memory stages{};
 };
 
 /// The kernel that Code(k, shape, tiling).emit() writes, for blocks of `heads`
-/// heads.
+/// heads, in a form for each unit.
 template <typename Code>
 llvm::FailureOr<std::string>
 emitMatrixKernel(KernelLibrary &library, mlir::Location loc,
@@ -99,7 +99,12 @@ emitMatrixKernel(KernelLibrary &library, mlir::Location loc,
   return emitAttentionKernel(
       library, loc, name, shape,
       {arguments, heads, tiling.block.rows(), tiling.block.threads()},
-      [&](GpuBuilder &k) { Code(k, shape, tiling).emit(); });
+      [&](GpuBuilder &k) { Code(k, shape, tiling).emit(); },
+      [&](GpuBuilder &k) {
+        MatrixTiling grouped = tiling;
+        grouped.block.unit = MatrixUnit::Warpgroup;
+        Code(k, shape, grouped).emit();
+      });
 }
 
 } // namespace rota::lowering

@@ -28,7 +28,7 @@ public:
   MatrixBackwardCode(GpuBuilder &k, const AttentionShape &shape,
                      const MatrixTiling &tiling)
       : MatrixAttentionCode(k, shape, tiling),
-        own{allocateRows(ownRows()), allocateRows(ownRows())} {}
+        own{allocateOwn(), allocateOwn()} {}
 
 protected:
   Sources querySources(Value batch, Value head) {
@@ -44,53 +44,92 @@ protected:
     MatrixAttentionCode::startOwn(rows.second, first, own.second);
   }
 
-  struct Weights {
-    Values weights;
-    Values slopes; // the cotangents of scaled scores, where asked for
+  using Part = GpuMatrixCode;
+  /// The products of own rows and a tile, of one part.
+  struct Products {
+    Part::Started weights, slopes; // slopes where asked for
   };
+  SmallVector<Products> startProducts(Tiles tile, bool withSlopes);
+  /// -log2(e) * logsumexp, and delta, of product element i.
+  using Line = llvm::function_ref<std::pair<Value, Value>(int64_t i)>;
   /// Weights of the own rows and a tile, whose positions begin at `first` and
-  /// `other`. Product element i has line(i): -log2(e) * logsumexp, and delta.
-  Weights
-  emitWeights(Tiles tile, Value first, Value other, Queries queries,
-              bool withSlopes,
-              llvm::function_ref<std::pair<Value, Value>(int64_t)> line);
-  /// Writes sums * factor by way of the warp's rows in `tile`, which no other
-  /// warp uses.
-  void storeSums(Values sums, float factor, HeadRows rows, Value first,
-                 Memory tile);
+  /// `other`; under a soft cap also by what it multiplies the slopes.
+  struct Weights {
+    Values weights, steepness;
+  };
+  Weights emitWeights(Part &part, Products &products, Value first, Value other,
+                      Queries queries, Line line);
+  /// The cotangents of scaled scores.
+  Values emitSlopes(Part &part, Products &products, const Weights &weights,
+                    Line line);
+  /// Writes sums * factor, those of each part in turn, by way of the warp's
+  /// rows in `tile`, which no other warp uses.
+  void storeSums(ValueRange sums, float factor, HeadRows rows, Value first,
+                 MatrixTile tile);
+  /// The sums of all parts, and of part number i out of such a list.
+  Values zeroSums();
+  Values sumsOf(ValueRange sums, size_t i) {
+    size_t count = sums.size() / parts.size();
+    return Values(sums.slice(i * count, count));
+  }
 
   Tiles own;
 };
 
-MatrixBackwardCode::Weights MatrixBackwardCode::emitWeights(
-    Tiles tile, Value first, Value other, Queries queries, bool withSlopes,
-    llvm::function_ref<std::pair<Value, Value>(int64_t)> line) {
-  Values weights = products(own.first, tile.first);
-  Values slopes;
-  if (withSlopes)
-    slopes = products(own.second, tile.second);
-  bend(weights);
-  bool isCapped = shape.softCap != 0.0f;
-  auto lessDelta = [&](int64_t i) { return k.subf(slopes[i], line(i).second); };
-  if (withSlopes && isCapped)
-    // Before the mask, which makes scores infinite.
-    for (auto [i, bent] : llvm::enumerate(weights))
-      slopes[i] = k.mulf(lessDelta(i), k.subf(k.f32(1.0f), k.mulf(bent, bent)));
-  maskPartial(weights, first, other, queries);
-  for (auto [i, weight] : llvm::enumerate(weights)) {
-    weight = fastExp2(k, k.fma(weight, scale, line(i).first));
+SmallVector<MatrixBackwardCode::Products>
+MatrixBackwardCode::startProducts(Tiles tile, bool withSlopes) {
+  SmallVector<Products> all(parts.size());
+  for (auto [part, products] : llvm::zip(parts, all)) {
+    products.weights = part.startDot(own.first, tile.first);
     if (withSlopes)
-      slopes[i] = k.mulf(weight, isCapped ? slopes[i] : lessDelta(i));
+      products.slopes = part.startDot(own.second, tile.second);
   }
-  return {weights, slopes};
+  return all;
 }
 
-void MatrixBackwardCode::storeSums(Values sums, float factor, HeadRows rows,
-                                   Value first, Memory tile) {
-  if (factor != 1.0f)
-    for (Value &sum : sums)
-      sum = k.mulf(sum, k.f32(factor));
-  code.storeRows(sums, rows, first, shape.sequence, tile);
+MatrixBackwardCode::Weights
+MatrixBackwardCode::emitWeights(Part &part, Products &products, Value first,
+                                Value other, Queries queries, Line line) {
+  Weights all{part.finish(products.weights), {}};
+  bend(all.weights);
+  // Before the mask, which makes scores infinite.
+  if (shape.softCap != 0.0f)
+    for (Value bent : all.weights)
+      all.steepness.push_back(k.subf(k.f32(1.0f), k.mulf(bent, bent)));
+  maskPartial(part, all.weights, first, other, queries);
+  for (auto [i, weight] : llvm::enumerate(all.weights))
+    weight = fastExp2(k, k.fma(weight, scale, line(i).first));
+  return all;
+}
+
+Values MatrixBackwardCode::emitSlopes(Part &part, Products &products,
+                                      const Weights &weights, Line line) {
+  Values slopes = part.finish(products.slopes);
+  for (auto [i, slope] : llvm::enumerate(slopes)) {
+    slope = k.subf(slope, line(i).second);
+    if (!weights.steepness.empty())
+      slope = k.mulf(slope, weights.steepness[i]);
+    slope = k.mulf(weights.weights[i], slope);
+  }
+  return slopes;
+}
+
+void MatrixBackwardCode::storeSums(ValueRange sums, float factor, HeadRows rows,
+                                   Value first, MatrixTile tile) {
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    Values own = sumsOf(sums, i);
+    if (factor != 1.0f)
+      for (Value &sum : own)
+        sum = k.mulf(sum, k.f32(factor));
+    part.storeRows(own, rows, first, shape.sequence, tile);
+  }
+}
+
+Values MatrixBackwardCode::zeroSums() {
+  Values all;
+  for (Part &part : parts)
+    all.append(part.zeroSums());
+  return all;
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,10 +192,10 @@ void MatrixKeyCode::walk(Sums sums) {
   startFirst(k.isLess(first.first,
                       places.queryEnd(block, ownRows(), tiling.tile, first)),
              [&] { startQueries(first, k.i32(0)); });
-  Values carried = code.zeroSums();
+  Values carried = zeroSums();
   size_t count = carried.size();
   if (sums == Sums::Both)
-    carried.append(code.zeroSums());
+    carried.append(zeroSums());
   carried.push_back(k.i32(0));
   carried = places.walkQueries(block, ownRows(), tiling.tile, carried,
                                [&](Tile tile, Tile next, ValueRange before) {
@@ -168,10 +207,10 @@ void MatrixKeyCode::walk(Sums sums) {
     return places.keyRows(tensor(argument), block.batch, block.keyHead);
   };
   if (sums != Sums::Values)
-    storeSums(Values(all.take_front(count)), shape.scale,
-              rowsOf(Argument::FirstResult), block.first, own.first);
+    storeSums(all.take_front(count), shape.scale, rowsOf(Argument::FirstResult),
+              block.first, own.first);
   if (sums != Sums::Keys)
-    storeSums(Values(all.drop_back().take_back(count)), 1.0f,
+    storeSums(all.drop_back().take_back(count), 1.0f,
               rowsOf(Argument::FirstResult + 1), block.first, own.second);
 }
 
@@ -205,23 +244,28 @@ Values MatrixKeyCode::emitTile(Tile tile, Tile next, Sums sums,
     value = places.toBaseTwo(value);
   // Queries beyond the sequence are zeros, as are their lines: they add zeros.
   Tiles queries = stageOf(stage);
-  auto [weights, slopes] =
-      emitWeights(queries, block.first, tile.first, Queries::Columns,
-                  sums != Sums::Values, [&](int64_t i) {
-                    int64_t query = code.columnOf(i) / 8 * 2 + i % 2;
-                    return std::pair(logsumexp[query], delta[query]);
-                  });
-  size_t count = code.zeroSums().size();
-  Values after;
-  auto add = [&](ArrayRef<Value> left, Memory right, ValueRange before) {
-    Values added(before);
-    code.accumulate(left, right, added);
-    after.append(added);
-  };
-  if (sums != Sums::Values)
-    add(slopes, queries.first, carried.take_front(count));
-  if (sums != Sums::Keys)
-    add(weights, queries.second, carried.drop_back().take_back(count));
+  size_t count = zeroSums().size();
+  ValueRange ofKeys = carried.take_front(count);
+  ValueRange ofValues = carried.drop_back().take_back(count);
+  SmallVector<Part::Started> keySums, valueSums;
+  auto products = startProducts(queries, sums != Sums::Values);
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    auto line = [&](int64_t j) {
+      int64_t query = part.columnOf(j) / 8 * 2 + j % 2;
+      return std::pair(logsumexp[query], delta[query]);
+    };
+    Weights weights = emitWeights(part, products[i], block.first, tile.first,
+                                  Queries::Columns, line);
+    if (sums != Sums::Keys)
+      valueSums.push_back(part.startAccumulate(weights.weights, queries.second,
+                                               sumsOf(ofValues, i)));
+    if (sums != Sums::Values)
+      keySums.push_back(
+          part.startAccumulate(emitSlopes(part, products[i], weights, line),
+                               queries.first, sumsOf(ofKeys, i)));
+  }
+  keySums.append(valueSums);
+  Values after = code.finishAll(keySums);
   after.push_back(other);
   return after;
 }
@@ -242,20 +286,26 @@ void MatrixQueryCode::emit() {
   auto [batch, head, first] = places.queryBlock(ownRows());
   startOwn(querySources(batch, head), first);
   auto queryLines = places.queryLines(batch, head);
-  SmallVector<std::pair<Value, Value>> lines;
-  for (int64_t row = 0; row < code.laneRows(); ++row)
-    lines.push_back(
-        places.loadLines(queryLines, k.add(first, code.rowInBlock(row))));
+  SmallVector<SmallVector<std::pair<Value, Value>>> lines(parts.size());
+  for (auto [part, ofPart] : llvm::zip(parts, lines))
+    for (int64_t row = 0; row < part.laneRows(); ++row)
+      ofPart.push_back(
+          places.loadLines(queryLines, k.add(first, part.rowInBlock(row))));
 
   Values sums = walkKeys(
-      keySources(batch, k.div(head, shape.group())), first, code.zeroSums(),
+      keySources(batch, k.div(head, shape.group())), first, zeroSums(),
       [&, first = first](Value key, Tiles tile, ValueRange before) {
-        auto [weights, slopes] =
-            emitWeights(tile, first, key, Queries::Rows, /*withSlopes=*/true,
-                        [&](int64_t i) { return lines[code.rowOf(i)]; });
-        Values after(before);
-        code.accumulate(slopes, tile.first, after);
-        return after;
+        auto products = startProducts(tile, /*withSlopes=*/true);
+        SmallVector<Part::Started> started;
+        for (auto [i, part] : llvm::enumerate(parts)) {
+          auto line = [&](int64_t j) { return lines[i][part.rowOf(j)]; };
+          Weights weights =
+              emitWeights(part, products[i], first, key, Queries::Rows, line);
+          started.push_back(
+              part.startAccumulate(emitSlopes(part, products[i], weights, line),
+                                   tile.first, sumsOf(before, i)));
+        }
+        return code.finishAll(started);
       });
   Memory result = k.argument(Argument::FirstResult, shape.wideElement);
   storeSums(sums, shape.scale, places.queryRows(result, batch, head), first,

@@ -20,27 +20,24 @@ GpuMatrixCode::GpuMatrixCode(GpuBuilder &k, int64_t columns,
                              const MatrixBlock &block)
     : k(k), columns(columns), block(block), thread(k.thread()),
       warp(k.div(thread, kWarp)), lane(k.rem(thread, kWarp)),
-      laneRow(k.div(lane, 4)), laneColumn(k.mul(k.rem(lane, 4), 2)) {}
+      laneRow(k.div(lane, 4)), laneColumn(k.mul(k.rem(lane, 4), 2)),
+      firstRow(k.mul(warp, kRows)) {}
 
-Value GpuMatrixCode::swizzled(Value row, Value chunk) {
-  Value place =
-      arith::XOrIOp::create(k.ops(), chunk, k.rem(row, kSwizzledRows));
-  return k.add(k.mul(row, stride()), k.mul(place, kChunkElements));
+Value GpuMatrixCode::swizzled(MatrixTile tile, Value row, Value chunk) {
+  Value place = arith::XOrIOp::create(k.ops(), k.rem(chunk, kSwizzledRows),
+                                      k.rem(row, kSwizzledRows));
+  Value inPanel =
+      k.add(k.mul(row, kPanelColumns), k.mul(place, kChunkElements));
+  if (width() == kPanelColumns)
+    return inPanel;
+  return k.add(inPanel,
+               k.mul(k.div(chunk, kSwizzledRows), tile.rows * kPanelColumns));
 }
 
 Value GpuMatrixCode::positionIndex(Value position, int64_t stride,
                                    Value chunk) {
   return k.add(k.mul(k.widen(position), stride),
                k.widen(k.mul(chunk, kChunkElements)));
-}
-
-Memory GpuMatrixCode::ownRows(Memory tile) {
-  return k.offset(tile, k.mul(warp, block.fragments * kRows * stride()));
-}
-
-Value GpuMatrixCode::rowInBlock(int64_t row) {
-  return k.add(k.add(k.mul(warp, block.fragments * kRows), laneRow),
-               row * kSwizzledRows);
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,13 +65,14 @@ static void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
                           bytes);
 }
 
-void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t count,
-                              int64_t sequence, Memory tile) {
+void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t sequence,
+                              MatrixTile tile) {
   int64_t across = threadsOfRow(), down = block.threads() / across;
+  int64_t count = tile.rows;
   Value row = k.div(thread, across), chunk = k.rem(thread, across);
   Value start = k.add(first, row);
   Memory from = k.offset(rows.memory, positionIndex(start, rows.stride, chunk));
-  Memory to = k.offset(tile, swizzled(row, chunk));
+  Memory to = k.offset(tile.memory, swizzled(tile, row, chunk));
   Value inRow;
   if (chunks() < 2 * steps())
     inRow = k.isWithin(chunk, chunks());
@@ -87,7 +85,8 @@ void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t count,
         condition = inRow ? k.both(condition, inRow) : condition;
       }
       startAccess(k, k.offset(from, k.i64(i * rows.stride)),
-                  k.offset(to, k.i32(i * stride())), kAccessBytes, condition);
+                  k.offset(to, k.i32(i * kPanelColumns)), kAccessBytes,
+                  condition);
     }
   });
 }
@@ -109,31 +108,37 @@ void GpuMatrixCode::endCopyGroup() {
 
 void GpuMatrixCode::waitForCopies(int64_t pending) {
   NVVM::CpAsyncWaitGroupOp::create(k.ops(), uint32_t(pending));
+  if (block.unit == MatrixUnit::Warpgroup)
+    showWarpgroups(k);
 }
 
 //===----------------------------------------------------------------------===//
 // Fragments
 //===----------------------------------------------------------------------===//
 
-GpuMatrixCode::Addresses GpuMatrixCode::addressesOf(Memory tile, Order order) {
+GpuMatrixCode::Addresses
+GpuMatrixCode::addressesOf(MatrixTile tile, Order order, Value firstRow) {
   // Lanes 8 m to 8 m + 7 give the rows of matrix m.
   Value matrix = k.div(lane, 8), low = k.rem(matrix, 2);
   Value high = k.div(matrix, 2);
   bool isLeft = order == Order::Left;
   Value row = k.add(k.rem(lane, 8), k.mul(isLeft ? low : high, 8));
+  if (firstRow)
+    row = k.add(row, firstRow);
   Addresses addresses;
-  for (int64_t i = 0; i < int64_t(addresses.size()); ++i)
-    addresses[i] =
-        k.offset(tile, swizzled(row, k.add(isLeft ? high : low, 2 * i)));
+  addresses.panel = tile.rows * kPanelColumns;
+  for (auto [i, step] : llvm::enumerate(addresses.steps))
+    step = k.offset(
+        tile.memory,
+        swizzled(tile, row, k.add(isLeft ? high : low, int64_t(2 * i))));
   return addresses;
 }
 
 GpuMatrixCode::Fragment GpuMatrixCode::load(const Addresses &tile, int64_t row,
                                             int64_t step, bool transposed) {
-  // The swizzle repeats after four steps.
-  int64_t count = tile.size();
-  int64_t offset = row * stride() + step / count * (count * kRows);
-  Memory at = k.offset(tile[step % count], k.i32(offset));
+  int64_t count = tile.steps.size();
+  int64_t offset = row * kPanelColumns + step / count * tile.panel;
+  Memory at = k.offset(tile.steps[step % count], k.i32(offset));
   return loadMatrices(k, at, transposed);
 }
 
@@ -152,36 +157,91 @@ GpuMatrixCode::Values GpuMatrixCode::zeroSums() {
   return Values(sumsAt(steps(), 0), k.f32(0.0f));
 }
 
-GpuMatrixCode::Values GpuMatrixCode::dot(const Addresses &own, Memory tile,
-                                         int64_t rows) {
-  Addresses addresses = addressesOf(tile, Order::Right);
-  Values sums(sumsAt(rows / kRows, 0), k.f32(0.0f));
+std::vector<GpuMatrixCode> GpuMatrixCode::parts() const {
+  if (block.unit == MatrixUnit::Warp)
+    return {*this};
+  std::vector<GpuMatrixCode> all;
+  for (int64_t i = 0; i < block.fragments; ++i) {
+    GpuMatrixCode part = *this;
+    part.block.fragments = 1;
+    part.partRow = rowAfterFirst(i * kRows);
+    part.firstRow = k.add(firstRow, part.partRow);
+    all.push_back(std::move(part));
+  }
+  return all;
+}
+
+GpuMatrixCode::Started GpuMatrixCode::startDot(MatrixTile own,
+                                               MatrixTile tile) {
+  int64_t number = (*started)++;
+  return {block.unit == MatrixUnit::Warp ? dotOfWarps(own, tile)
+                                         : startDotOfGroup(own, tile),
+          number};
+}
+
+GpuMatrixCode::Started GpuMatrixCode::startAccumulate(ArrayRef<Value> weights,
+                                                      MatrixTile tile,
+                                                      Values sums) {
+  if (block.unit == MatrixUnit::Warp)
+    accumulateOfWarps(weights, tile, sums);
+  else
+    startAccumulateOfGroup(weights, tile, sums);
+  return {std::move(sums), (*started)++};
+}
+
+GpuMatrixCode::Values GpuMatrixCode::finish(Started product) {
+  if (block.unit == MatrixUnit::Warpgroup)
+    waitForWarpgroup(k, *started - 1 - product.number, product.sums);
+  return std::move(product.sums);
+}
+
+GpuMatrixCode::Values GpuMatrixCode::finishAll(ArrayRef<Started> products) {
+  Values all;
+  for (const Started &product : products)
+    all.append(product.sums);
+  if (block.unit == MatrixUnit::Warpgroup)
+    waitForWarpgroup(k, /*pending=*/0, all);
+  return all;
+}
+
+GpuMatrixCode::Values GpuMatrixCode::dotOfWarps(MatrixTile own,
+                                                MatrixTile tile) {
+  Addresses left = addressesOf(own, Order::Left, firstRow);
+  Addresses right = addressesOf(tile, Order::Right);
+  Values sums(sumsAt(tile.rows / kRows, 0), k.f32(0.0f));
   MutableArrayRef<Value> all(sums);
   for (int64_t step = 0; step < steps(); ++step) {
-    SmallVector<Fragment> left;
+    SmallVector<Fragment> owned;
     for (int64_t i = 0; i < block.fragments; ++i)
-      left.push_back(load(own, i * kRows, step));
-    for (int64_t n = 0; n < rows / kRows; ++n) {
-      Fragment right = load(addresses, n * kRows, step);
+      owned.push_back(load(left, rowAfterFirst(i * kRows), step));
+    for (int64_t n = 0; n < tile.rows / kRows; ++n) {
+      Fragment others = load(right, n * kRows, step);
       for (int64_t i = 0; i < block.fragments; ++i)
-        multiplyAdd(k, left[i], right, all.slice(sumsAt(n, i), kFragmentSums));
+        multiplyAdd(k, owned[i], others,
+                    all.slice(sumsAt(n, i), kFragmentSums));
     }
   }
   return sums;
 }
 
-void GpuMatrixCode::accumulate(ArrayRef<Value> weights, Memory tile,
-                               Values &sums) {
+SmallVector<GpuMatrixCode::Fragment>
+GpuMatrixCode::leftOf(ArrayRef<Value> weights, int64_t step) {
+  SmallVector<Fragment> left;
+  for (int64_t i = 0; i < block.fragments; ++i) {
+    // The sums of a product are a left matrix as they lie.
+    ArrayRef<Value> w = weights.slice(sumsAt(step, i), kFragmentSums);
+    left.push_back({pack(w[0], w[1]), pack(w[2], w[3]), pack(w[4], w[5]),
+                    pack(w[6], w[7])});
+  }
+  return left;
+}
+
+void GpuMatrixCode::accumulateOfWarps(ArrayRef<Value> weights, MatrixTile tile,
+                                      Values &sums) {
   Addresses addresses = addressesOf(tile, Order::Left);
   MutableArrayRef<Value> all(sums);
-  for (int64_t n = 0; sumsAt(n, 0) < int64_t(weights.size()); ++n) {
-    SmallVector<Fragment> left;
-    for (int64_t i = 0; i < block.fragments; ++i) {
-      // The sums of a product are a left matrix as they lie.
-      ArrayRef<Value> w = weights.slice(sumsAt(n, i), kFragmentSums);
-      left.push_back({pack(w[0], w[1]), pack(w[2], w[3]), pack(w[4], w[5]),
-                      pack(w[6], w[7])});
-    }
+  for (int64_t n = 0; n < tile.rows / kRows; ++n) {
+    SmallVector<Fragment> left = leftOf(weights, n);
     for (int64_t step = 0; step < steps(); ++step) {
       Fragment right = load(addresses, n * kRows, step, /*transposed=*/true);
       for (int64_t i = 0; i < block.fragments; ++i)
@@ -189,6 +249,45 @@ void GpuMatrixCode::accumulate(ArrayRef<Value> weights, Memory tile,
                     all.slice(sumsAt(step, i), kFragmentSums));
     }
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Products of warpgroups
+//===----------------------------------------------------------------------===//
+
+Value GpuMatrixCode::groupRow() {
+  if (block.warps == kGroupWarps)
+    return {};
+  Value row = k.mul(k.div(warp, kGroupWarps), kGroupWarps * kRows);
+  // The compiler sees that it is one for all lanes.
+  return NVVM::ShflOp::create(k.ops(), row.getType(), k.i32(-1), row, k.i32(0),
+                              k.i32(kWarp - 1), NVVM::ShflKind::idx,
+                              /*return_value_and_is_valid=*/nullptr);
+}
+
+GpuMatrixCode::Values GpuMatrixCode::startDotOfGroup(MatrixTile own,
+                                                     MatrixTile tile) {
+  Value left = describeTile(k, own, groupRow()), right = describeTile(k, tile);
+  WarpgroupSums product;
+  for (int64_t column = 0; column < steps() * kRows; column += kRows)
+    product.steps.push_back({{left},
+                             right,
+                             own.offsetOf(partRow, column),
+                             tile.offsetOf(0, column)});
+  startOfWarpgroup(k, product, tile.rows, /*isTransposed=*/false);
+  return product.sums;
+}
+
+void GpuMatrixCode::startAccumulateOfGroup(ArrayRef<Value> weights,
+                                           MatrixTile tile, Values &sums) {
+  Value right = describeTile(k, tile);
+  WarpgroupSums product;
+  product.sums = std::move(sums);
+  for (int64_t n = 0; n < tile.rows / kRows; ++n)
+    product.steps.push_back({Values(ArrayRef(leftOf(weights, n).front())),
+                             right, 0, tile.offsetOf(n * kRows, 0)});
+  startOfWarpgroup(k, product, steps() * kRows, /*isTransposed=*/true);
+  sums = std::move(product.sums);
 }
 
 void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries,
@@ -246,7 +345,7 @@ GpuMatrixCode::Values GpuMatrixCode::loadSums(HeadRows rows, Value first,
 }
 
 void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
-                              int64_t sequence, Memory tile) {
+                              int64_t sequence, MatrixTile tile) {
   if (rows.memory.element.isF32()) {
     eachPair(first, [&](int64_t i, Value position, Value column) {
       Value at = k.add(k.mul(k.widen(position), rows.stride), k.widen(column));
@@ -256,27 +355,28 @@ void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
     });
     return;
   }
-  Memory own = ownRows(tile);
+  // Warps of a group read each other's rows.
+  if (block.unit == MatrixUnit::Warpgroup)
+    k.barrier();
   for (int64_t i = 0; i < int64_t(sums.size()); i += 2) {
     int64_t chunk = columnOf(i) / kChunkElements;
     if (chunk >= chunks())
       continue;
-    Value row = k.add(laneRow, rowOf(i) * kSwizzledRows);
-    Value at = k.add(swizzled(row, k.i32(chunk)), laneColumn);
-    k.store(pairOf(k, sums[i], sums[i + 1]), own, at);
+    Value at =
+        k.add(swizzled(tile, rowInBlock(rowOf(i)), k.i32(chunk)), laneColumn);
+    k.store(pairOf(k, sums[i], sums[i + 1]), tile.memory, at);
   }
   NVVM::SyncWarpOp::create(k.ops(), k.i32(-1));
   int64_t across = threadsOfRow(), down = kWarp / across;
   Value chunk = k.rem(lane, across);
-  int64_t count = block.fragments * kRows;
-  Value start = k.add(first, k.mul(warp, count));
+  Value start = k.add(firstRow, k.div(lane, across));
   whenChunk(chunk, chunks(), [&] {
-    for (int64_t i = 0; i < count; i += down) {
-      Value row = k.add(k.div(lane, across), i);
-      Value value =
-          lowering::load(k.ops(), own.base, own.element, swizzled(row, chunk),
-                         kChunkElements, kAccessBytes);
-      Value position = k.add(start, row);
+    for (int64_t i = 0; i < block.fragments * kRows; i += down) {
+      Value row = k.add(start, rowAfterFirst(i));
+      Value value = lowering::load(
+          k.ops(), tile.memory.base, tile.memory.element,
+          swizzled(tile, row, chunk), kChunkElements, kAccessBytes);
+      Value position = k.add(first, row);
       k.when(k.isWithin(position, sequence), [&] {
         k.store(value, rows.memory,
                 positionIndex(position, rows.stride, chunk));

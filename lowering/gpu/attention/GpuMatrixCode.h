@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix instructions of warps on bf16 rows in shared memory. A tile is rows of
-// up to 256 elements, in chunks of 16 bytes: chunk c of row r lies at chunk
-// c ^ (r % 8), so that neither eight rows of one chunk nor eight chunks of one
-// row share a bank. Rows are padded to whole groups of eight chunks; no
-// instruction reads the padding beyond a whole fragment, which is zero.
+// Matrix instructions on bf16 rows in shared memory. A tile is rows of up to
+// 256 elements, in panels of 64 columns, one panel after the other. A row of a
+// panel is eight chunks of 16 bytes: chunk c of row r lies at chunk c ^ (r %
+// 8), so that neither eight rows of one chunk nor eight chunks of one row share
+// a bank. Instructions of warpgroups know this layout as the swizzle of 128
+// bytes; tiles begin at multiples of 1024 bytes for them. Rows are padded to
+// whole panels; no instruction reads the padding beyond a whole fragment, which
+// is zero.
 #ifndef ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 #define ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 
 #include "lowering/gpu/MatrixInstructions.h"
 #include "lowering/gpu/attention/GpuAttentionBlocks.h"
+#include "lowering/gpu/attention/WarpgroupInstructions.h"
 
 #include "llvm/Support/MathExtras.h"
+#include <memory>
+#include <vector>
 
 namespace rota::lowering {
 
-/// The warps of a block, and the fragments of 16 rows that each has of its own.
+/// Whether a warp multiplies, with mma.sync, or four together, with wgmma.
+enum class MatrixUnit { Warp, Warpgroup };
+
+/// The warps of a block, a multiple of four, and the fragments of 16 rows that
+/// each has of its own. Warps take fragments in turn, so those of four warps
+/// lie side by side.
 struct MatrixBlock {
   static constexpr int64_t kFragmentRows = 16;
   int64_t warps, fragments;
+  MatrixUnit unit = MatrixUnit::Warp;
 
   int64_t threads() const { return warps * kWarp; }
   int64_t rows() const { return warps * fragments * kFragmentRows; }
@@ -30,13 +42,16 @@ public:
 
   GpuMatrixCode(GpuBuilder &k, int64_t columns, const MatrixBlock &block);
 
+  /// The code of parts of the own rows, one after the other: while one part
+  /// computes, products of another run. Warps multiply at once and have one
+  /// part, so that all their fragments share what they load of a tile.
+  std::vector<GpuMatrixCode> parts() const;
+
   static bool hasColumns(int64_t columns) {
     return columns % kChunkElements == 0 && columns <= kMostColumns;
   }
-  /// Elements from row to row of a tile.
-  int64_t stride() const {
-    return llvm::alignTo(columns, kChunkElements * kSwizzledRows);
-  }
+  /// Elements of a row of a tile, in all panels.
+  int64_t width() const { return llvm::alignTo(columns, kPanelColumns); }
   /// Fragments side by side.
   int64_t steps() const { return llvm::divideCeil(columns, kRows); }
 
@@ -44,10 +59,10 @@ public:
   // Copies
   //===--------------------------------------------------------------------===//
 
-  /// Starts copies of `count` rows from position `first` (i32) on into a tile;
-  /// zeros take the place of rows beyond `sequence`.
-  void startCopy(HeadRows rows, mlir::Value first, int64_t count,
-                 int64_t sequence, Memory tile);
+  /// Starts copies of rows from position `first` (i32) on into a tile; zeros
+  /// take the place of rows beyond `sequence`.
+  void startCopy(HeadRows rows, mlir::Value first, int64_t sequence,
+                 MatrixTile tile);
   /// Starts a copy of `count` f32 from position `first` on, no more than the
   /// block has threads; zeros beyond `sequence`.
   void startLineCopy(Memory line, mlir::Value first, int64_t count,
@@ -55,23 +70,8 @@ public:
   /// Ends a group of copies, of all threads alike.
   void endCopyGroup();
   /// Waits for this thread's copies but those of the last `pending` groups.
+  /// After a barrier all threads may multiply what has been copied.
   void waitForCopies(int64_t pending);
-
-  //===--------------------------------------------------------------------===//
-  // Fragments
-  //===--------------------------------------------------------------------===//
-
-  using Fragment = MatrixFragment;
-  /// The fragment is the left matrix of a product, or two right ones whose
-  /// columns are rows of the tile.
-  enum class Order { Left, Right };
-  /// A lane's addresses of fragments of a tile.
-  using Addresses = std::array<Memory, 4>;
-  Addresses addressesOf(Memory tile, Order order);
-  /// The fragment of 16 rows from `row` on and 16 columns from 16 `step` on. In
-  /// order Left and transposed it is two right matrices, of eight columns each.
-  Fragment load(const Addresses &tile, int64_t row, int64_t step,
-                bool transposed = false);
 
   //===--------------------------------------------------------------------===//
   // Products: [16 columns][fragment of own rows], eight f32 each
@@ -90,11 +90,21 @@ public:
   int64_t laneRows() const { return 2 * block.fragments; }
   static constexpr int64_t kRowLanes = 4;
 
-  /// The warp's rows times the first `rows` rows of the tile.
-  Values dot(const Addresses &own, Memory tile, int64_t rows);
-  /// sums + weights * tile; weights, as many as dot() gives, are rounded.
-  void accumulate(llvm::ArrayRef<mlir::Value> weights, Memory tile,
-                  Values &sums);
+  /// A product that may still run.
+  struct Started {
+    Values sums;
+    int64_t number;
+  };
+  /// The own rows times those of the tile.
+  Started startDot(MatrixTile own, MatrixTile tile);
+  /// sums + weights * tile; weights, as many as a dot has, are rounded.
+  Started startAccumulate(llvm::ArrayRef<mlir::Value> weights, MatrixTile tile,
+                          Values sums);
+  /// The sums of a product, after it and all that were started before it.
+  Values finish(Started product);
+  /// The sums of these products, one list after the other, when none runs any
+  /// more: so a block of code ends.
+  Values finishAll(llvm::ArrayRef<Started> products);
   Values zeroSums();
 
   /// Queries are the rows of scores, or their columns.
@@ -110,21 +120,52 @@ public:
   Values loadSums(HeadRows rows, mlir::Value first, int64_t sequence);
   /// Writes this warp's rows of sums to the rows from position `first` on that
   /// are within `sequence`: f32 directly, and bf16, rounded, by way of its rows
-  /// in `tile`.
+  /// in `tile`, which the block multiplies no more.
   void storeRows(llvm::ArrayRef<mlir::Value> sums, HeadRows rows,
-                 mlir::Value first, int64_t sequence, Memory tile);
+                 mlir::Value first, int64_t sequence, MatrixTile tile);
 
-  /// The warp's own rows of a tile.
-  Memory ownRows(Memory tile);
   /// The lane's row number `row`, in the block.
-  mlir::Value rowInBlock(int64_t row);
+  mlir::Value rowInBlock(int64_t row) {
+    return k.add(k.add(firstRow, laneRow),
+                 rowAfterFirst(row / 2 * kRows) + row % 2 * kSwizzledRows);
+  }
   mlir::Value columnOfLane() { return laneColumn; } // 0, 2, 4 or 6
 
 private:
   static constexpr int64_t kRows = 16;        // rows and columns of a fragment
   static constexpr int64_t kFragmentSums = 8; // per product of two fragments
   static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
+  static constexpr int64_t kPanelColumns = MatrixTile::kPanelColumns;
   static constexpr int64_t kMostColumns = 256;
+
+  using Fragment = MatrixFragment;
+  /// The fragment is the left matrix of a product, or two right ones whose
+  /// columns are rows of the tile.
+  enum class Order { Left, Right };
+  /// A lane's addresses of the fragments of a panel, from a row of it on.
+  struct Addresses {
+    std::array<Memory, kPanelColumns / kRows> steps;
+    int64_t panel; // elements
+  };
+  Addresses addressesOf(MatrixTile tile, Order order,
+                        mlir::Value firstRow = {});
+  /// The fragment of 16 rows from `row` on and 16 columns from 16 `step` on. In
+  /// order Left and transposed it is two right matrices, of eight columns each.
+  Fragment load(const Addresses &tile, int64_t row, int64_t step,
+                bool transposed = false);
+  /// Own weights as left matrices: those of 16 of their columns.
+  llvm::SmallVector<Fragment> leftOf(llvm::ArrayRef<mlir::Value> weights,
+                                     int64_t step);
+
+  /// The first own row of the warpgroup, if not 0; i32.
+  mlir::Value groupRow();
+  /// Both products by warps, and by warpgroups, of one fragment.
+  Values dotOfWarps(MatrixTile own, MatrixTile tile);
+  void accumulateOfWarps(llvm::ArrayRef<mlir::Value> weights, MatrixTile tile,
+                         Values &sums);
+  Values startDotOfGroup(MatrixTile own, MatrixTile tile);
+  void startAccumulateOfGroup(llvm::ArrayRef<mlir::Value> weights,
+                              MatrixTile tile, Values &sums);
 
   int64_t chunks() const { return columns / kChunkElements; }
   /// Threads that share a row: a power of two, some of them idle. All of a
@@ -135,8 +176,12 @@ private:
   /// Calls `body` where `chunk` is below `count`.
   void whenChunk(mlir::Value chunk, int64_t count,
                  llvm::function_ref<void()> body);
-  /// The element where a chunk of a row begins; all i32.
-  mlir::Value swizzled(mlir::Value row, mlir::Value chunk);
+  /// The element of a tile where a chunk of a row begins; all i32.
+  mlir::Value swizzled(MatrixTile tile, mlir::Value row, mlir::Value chunk);
+  /// The warp's row number `row`, after its first one, in the block.
+  int64_t rowAfterFirst(int64_t row) const {
+    return row / kRows * kRows * block.warps + row % kRows;
+  }
   mlir::Value positionIndex(mlir::Value position, int64_t stride,
                             mlir::Value chunk);
   /// The first of the sums of 16 columns and one fragment of own rows.
@@ -156,6 +201,9 @@ private:
   int64_t columns;
   MatrixBlock block;
   mlir::Value thread, warp, lane, laneRow, laneColumn; // i32
+  mlir::Value firstRow;                                // of the warp, i32
+  int64_t partRow = 0;                                 // of all warps
+  std::shared_ptr<int64_t> started = std::make_shared<int64_t>(0); // products
 };
 
 } // namespace rota::lowering

@@ -59,7 +59,8 @@ Gpu::CallLock Gpu::oneAtATime() const {
 }
 
 /// PTX runs on its architecture and later ones; a cubin on those with the same
-/// first digit and a second one that is at least as high.
+/// first digit and a second one that is at least as high; other code on its
+/// architecture alone.
 static bool fits(const RotaGpuCode &code, int architecture) {
   switch (code.form) {
   case ROTA_GPU_PTX:
@@ -68,20 +69,25 @@ static bool fits(const RotaGpuCode &code, int architecture) {
     return code.architecture <= architecture &&
            code.architecture / 10 == architecture / 10;
   default:
-    return code.architecture == architecture; // the emulated GPU
+    return code.architecture == architecture;
   }
 }
 
 static std::string architecturesOf(std::span<const RotaGpuCode> code) {
   std::string text;
   for (const RotaGpuCode &form : code)
-    text += fmt::format("{}{} sm_{}", text.empty() ? "" : ", ",
-                        form.form == ROTA_GPU_PTX ? "PTX for" : "code for",
-                        form.architecture);
+    text += fmt::format(
+        "{}{} for sm_{}{}", text.empty() ? "" : ", ",
+        form.form == ROTA_GPU_PTX || form.form == ROTA_GPU_OWN_PTX ? "PTX"
+                                                                   : "code",
+        form.architecture,
+        form.form == ROTA_GPU_OWN_PTX || form.form == ROTA_GPU_OWN_CUBIN ? "a"
+                                                                         : "");
   return text;
 }
 
-/// The newest code comes first, and a cubin before PTX of its architecture.
+/// The newest code comes first; of one architecture that with instructions of
+/// its own, and a cubin before PTX.
 void Gpu::load(std::span<const RotaGpuCode> code) {
   std::vector<RotaGpuCode> forms(code.begin(), code.end());
   std::erase_if(forms,

@@ -187,7 +187,8 @@ TEST_P(Ptxas, NoKernelSpills) {
   ASSERT_TRUE(kernels);
   auto gpuModule = *kernels->getOps<gpu::GPUModuleOp>().begin();
   llvm::LLVMContext llvmContext;
-  auto module = translateTrainerKernels(gpuModule, llvmContext);
+  auto module =
+      translateTrainerKernels(gpuModule, llvmContext, KernelForms::All);
   ASSERT_TRUE(module);
   auto text = emitPtx(gpuModule.getLoc(), *module, GetParam());
   ASSERT_TRUE(succeeded(text));
@@ -216,6 +217,6 @@ TEST_P(Ptxas, NoKernelSpills) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, Ptxas,
-                         testing::Values("sm_80", "sm_90", "sm_100"));
+                         testing::Values("sm_80", "sm_90", "sm_90a", "sm_100"));
 
 } // namespace

@@ -76,7 +76,8 @@ std::unique_ptr<GpuKernels> GpuKernels::services() {
   builder.setInsertionPointToEnd(source->getBody());
   auto module =
       gpu::GPUModuleOp::create(builder, builder.getUnknownLoc(), "kernels");
-  kernels->module = lowering::translateTrainerKernels(module, kernels->context);
+  kernels->module = lowering::translateTrainerKernels(
+      module, kernels->context, lowering::KernelForms::Common);
   return kernels;
 }
 

@@ -114,7 +114,9 @@ FailureOr<std::string> emitCode(lowering::KernelLibrary &library, bool cuda) {
   llvm::LLVMContext context;
   lowering::TargetOptions options;
   options.cpu = "x86-64-v3"; // any machine with a GPU has it
-  auto gpu = lowering::translateForGpu(lowering::gpuModuleOf(library), context);
+  auto gpu = lowering::translateForGpu(lowering::gpuModuleOf(library), context,
+                                       cuda ? lowering::KernelForms::All
+                                            : lowering::KernelForms::Common);
   auto host = lowering::createTargetMachine(loc, options);
   if (!gpu || failed(host))
     return failure();
@@ -132,8 +134,8 @@ FailureOr<std::string> emitCode(lowering::KernelLibrary &library, bool cuda) {
       auto text = lowering::emitPtx(loc, *gpu, chip);
       if (failed(text))
         return failure();
-      codes.push_back(lowering::gpuCode(object, ROTA_GPU_PTX,
-                                        lowering::architectureOf(chip), *text));
+      codes.push_back(
+          lowering::gpuCode(object, chip, /*isAssembled=*/false, *text));
     }
   }
   lowering::defineGpuCode(object, codes);

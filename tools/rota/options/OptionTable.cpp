@@ -256,7 +256,7 @@ Rows executionRows(RunOptions &o) {
        "The processor to compile for, in LLVM's words",
        train | compile | probe | eval | generate, &target.cpu},
       {"target-gpu", execution, "NAME,...",
-       "The GPUs that a trainer has code for (sm_80,sm_90,sm_100), or the one "
+       "The GPUs that a trainer has code for (sm_80,sm_90a,sm_100), or the one "
        "of level ptx (sm_90)",
        train | compile | probe | eval | generate, &target.gpus},
       {"ptxas", execution, "PATH",
