@@ -69,6 +69,7 @@ LogicalResult ProgramLowering::formKernels() {
   costs = functionCosts(module);
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   buildLowerKernelsPipeline(manager);
+  device->addPasses(manager);
   if (failed(manager.run(module)))
     return failure();
   addTimes(module, costs);

@@ -9,6 +9,8 @@
 #include "lowering/executable/Link.h"
 #include "lowering/gpu/TrainerCode.h"
 
+#include "mlir/Pass/PassManager.h"
+
 #include <optional>
 
 namespace rota::lowering {
@@ -17,6 +19,8 @@ class DeviceCode {
 public:
   virtual ~DeviceCode() = default;
 
+  /// Adds the passes that prepare formed kernels for the device.
+  virtual void addPasses(mlir::OpPassManager &manager) const {}
   /// The target for which kernels are planned and emitted.
   virtual KernelTarget target() const = 0;
   /// What the code of tasks and kernels depends on besides their modules and

@@ -6,12 +6,16 @@
 
 #include "lowering/device/DeviceCode.h"
 #include "lowering/gpu/GpuEmitters.h"
+#include "lowering/gpu/Passes.h"
 #include "lowering/gpu/ServiceKernels.h"
 
 namespace rota::lowering {
 
 class GpuDeviceCode : public DeviceCode {
 public:
+  void addPasses(mlir::OpPassManager &manager) const override {
+    manager.addPass(createPadRows());
+  }
   KernelTarget target() const override { return gpuTarget(); }
   void addLaunches(mlir::ModuleOp tasks,
                    KernelLibrary &library) const override {

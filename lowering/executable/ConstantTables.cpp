@@ -10,7 +10,10 @@ namespace rota::lowering {
 
 int64_t tensorBytes(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
+  int64_t elements = tensor.getNumElements();
+  if (tensor.getEncoding())
+    elements = elements / tensor.getShape().back() * RowStrideAttr::of(tensor);
+  return elements * tensor.getElementTypeBitWidth() / 8;
 }
 
 int64_t ConstantTables::add(RotaryTable table) {

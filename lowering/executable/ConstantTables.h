@@ -10,7 +10,7 @@
 
 namespace rota::lowering {
 
-/// Bytes of a tensor's elements.
+/// Bytes of a tensor in memory, with those between its rows.
 int64_t tensorBytes(mlir::Type type);
 
 /// The block of constants that all tasks share: each table and each offset of a

@@ -55,10 +55,14 @@ public:
 private:
   Indexed index(StringRef letters, Value value) {
     Indexed result;
-    ArrayRef<int64_t> shape =
-        cast<RankedTensorType>(value.getType()).getShape();
+    auto type = cast<RankedTensorType>(value.getType());
+    ArrayRef<int64_t> shape = type.getShape();
     int64_t stride = 1;
-    for (size_t i = letters.size(); i-- > 0; stride *= shape[i]) {
+    auto next = [&](size_t i) {
+      return i + 1 == letters.size() ? mlir::rota::RowStrideAttr::of(type)
+                                     : stride * shape[i];
+    };
+    for (size_t i = letters.size(); i-- > 0; stride = next(i)) {
       if (shape[i] == 1)
         continue;
       result.letters.insert(result.letters.begin(), letters[i]);

@@ -7,19 +7,14 @@ using namespace mlir::rota;
 
 namespace rota::lowering {
 
-static int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() *
-         int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
-}
-
 /// Whether parts along `dim` lie one after the other, each where a buffer may
 /// start.
 static bool areStretches(Value whole, int64_t dim, ValueRange parts) {
   auto shape = cast<RankedTensorType>(whole.getType()).getShape();
   return llvm::product_of(shape.take_front(dim)) == 1 &&
          llvm::all_of(parts.drop_back(), [](Value part) {
-           return memory::alignUp(bytesOf(part)) == bytesOf(part);
+           return memory::alignUp(tensorBytes(part.getType())) ==
+                  tensorBytes(part.getType());
          });
 }
 
@@ -79,7 +74,7 @@ void PartPlaces::addSplit(SplitOp split) {
   int64_t offset = 0;
   for (Value part : results) {
     parts[part] = {viewedValue(split.getInput()), offset};
-    offset += bytesOf(part);
+    offset += tensorBytes(part.getType());
   }
 }
 
@@ -105,7 +100,7 @@ void PartPlaces::addConcat(ConcatOp concat) {
       if (next.getDefiningOp()->isBeforeInBlock(writer))
         writer = next.getDefiningOp();
     }
-    offset += bytesOf(part);
+    offset += tensorBytes(part.getType());
   }
   // The whole may be a part of a concat that comes later.
   for (Value whole = concat.getResult(); whole;

@@ -74,6 +74,25 @@ void GpuBuilder::store(Value value, Memory memory, Value index) {
   storeRounded(b, value, memory.base, memory.element, index, kAccessBytes);
 }
 
+Value GpuBuilder::loadPart(Memory memory, Value index, int64_t count,
+                           int64_t width, float filler) {
+  if (count == width)
+    return loadVector(memory, index, width);
+  Value vector = splat(filler, width);
+  for (int64_t i = 0; i < count; ++i)
+    vector = vector::InsertOp::create(b, load(memory, add(index, i)), vector,
+                                      ArrayRef<int64_t>{i});
+  return vector;
+}
+
+void GpuBuilder::storePart(Value vector, Memory memory, Value index,
+                           int64_t count) {
+  if (count == cast<VectorType>(vector.getType()).getDimSize(0))
+    return store(vector, memory, index);
+  for (int64_t i = 0; i < count; ++i)
+    store(extract(vector, i), memory, add(index, i));
+}
+
 Value GpuBuilder::splat(Value scalar, int64_t width) {
   return lowering::splat(b, scalar, width);
 }

@@ -54,6 +54,12 @@ public:
   mlir::Value load(Memory memory, mlir::Value index);
   mlir::Value loadVector(Memory memory, mlir::Value index, int64_t width);
   void store(mlir::Value value, Memory memory, mlir::Value index);
+  /// The first `count` elements of a vector of `width`, one by one where they
+  /// are fewer. A load yields `filler` in the others.
+  mlir::Value loadPart(Memory memory, mlir::Value index, int64_t count,
+                       int64_t width, float filler);
+  void storePart(mlir::Value vector, Memory memory, mlir::Value index,
+                 int64_t count);
   /// A scalar in every element of a vector.
   mlir::Value splat(mlir::Value scalar, int64_t width);
   mlir::Value splat(float scalar, int64_t width);

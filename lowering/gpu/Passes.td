@@ -33,6 +33,38 @@ def GpuMath : Pass<"gpu-math"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def PadRows : Pass<"pad-rows", "::mlir::ModuleOp"> {
+  let summary = "rows of logits at aligned addresses";
+  let description = [{
+    Gives the logits of cross-entropies and their derivatives a row stride of a
+    multiple of 64 elements where the rows have no multiple of 16 bytes, as those of
+    a vocabulary of 50257. Products then read and write whole vectors, and kernels
+    have single elements at the end of a row alone. Sizes stay those of the
+    vocabulary.
+
+    What elementwise kernels make of logits has the same stride, and so have parts
+    of a batch or of the sequence of one, and what one half of a split backward
+    saves for the other. All other ops need dense values. So all logits of a module
+    stay dense where those of one cross-entropy leave their function otherwise, or
+    where an op combines or sums them: equal rows have equal sums in every function.
+    Logits of a function without a cross-entropy are dense.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: tensor<2x16x8xf32>, %w: tensor<61x8xf32>, %targets: tensor<2x16xi32>) -> tensor<f32> {
+      %logits = rota.einsum "bsk,nk->bsn" %x, %w : (tensor<2x16x8xf32>, tensor<61x8xf32>) -> tensor<2x16x61xf32>
+      %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x16x61xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+      return %sum : tensor<f32>
+    }
+    ```
+
+    After, `%logits` is a `tensor<2x16x61xf32, #rota.row_stride<64>>`.
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let statistics = [Statistic<"padded", "padded", "values with a row stride">];
+}
+
 def EmitGpuKernels : Pass<"emit-gpu-kernels", "::mlir::ModuleOp"> {
   let summary = "show the GPU kernels of a module";
   let description = [{

@@ -29,6 +29,9 @@ struct RowForm {
   // which a GPU gives each thread one vector of one of many rows.
   bool alone = false;
   int64_t begin = 0; // elements before or between the rows in memory
+  // Elements from one row to the next where they are not `columns`. Not with
+  // `alone`.
+  int64_t stride = 0;
   // Elements that a thread loads before it uses them on a GPU, where rows are
   // long; 0: one vector.
   int64_t inFlight = 0;

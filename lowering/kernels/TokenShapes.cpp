@@ -11,6 +11,7 @@ Logits::Logits(Value value, std::optional<uint64_t> vocabulary) {
   auto type = cast<RankedTensorType>(value.getType());
   rows = type.getDimSize(0) * type.getDimSize(1);
   columns = type.getDimSize(2);
+  stride = mlir::rota::RowStrideAttr::of(type);
   element = type.getElementType();
   if (vocabulary)
     entries = int64_t(*vocabulary);
@@ -20,6 +21,8 @@ std::string Logits::key() const {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << columns << 'x' << element;
+  if (stride != columns)
+    stream << " every " << stride;
   if (entries)
     stream << " of " << *entries;
   return text;

@@ -12,7 +12,8 @@
 
 namespace rota::lowering {
 
-/// The logits of one op: [rows, columns].
+/// The logits of one op: [rows, columns], with `stride` elements from row to
+/// row.
 struct Logits {
   explicit Logits(mlir::Value value,
                   std::optional<uint64_t> vocabulary = std::nullopt);
@@ -23,7 +24,7 @@ struct Logits {
   /// (i64 or i32); null: none.
   mlir::Value end(ValueBuilder &k, mlir::Value offset) const;
 
-  int64_t rows, columns;
+  int64_t rows, columns, stride;
   mlir::Type element;
   std::optional<int64_t> entries; // size of a vocabulary with padded parts
 };

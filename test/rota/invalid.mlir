@@ -1184,6 +1184,44 @@ func.func @f(%x: tensor<5x8xf32>) {
 
 // -----
 
+// launch C4: one row stride
+rota.kernel @k operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+^bb0(%x: tensor<8xf32>):
+  rota.yield %x : tensor<8xf32>
+}
+func.func @f(%x: tensor<6x8xf32, #rota.row_stride<64>>) -> tensor<6x8xf32> {
+  // expected-error@+1 {{expected rows with one stride, got 'tensor<6x8xf32, #rota.row_stride<64>>' and 'tensor<6x8xf32>'}}
+  %y = rota.launch @k rows = 6 (%x) : (tensor<6x8xf32, #rota.row_stride<64>>) -> tensor<6x8xf32>
+  return %y : tensor<6x8xf32>
+}
+
+// -----
+
+// launch C4: rows of the kernel's columns
+rota.kernel @k operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+^bb0(%x: tensor<8xf32>):
+  rota.yield %x : tensor<8xf32>
+}
+func.func @f(%x: tensor<6x2x4xf32, #rota.row_stride<64>>) -> tensor<6x8xf32, #rota.row_stride<64>> {
+  // expected-error@+1 {{expected a last dimension of 8 with a row stride, got 'tensor<6x2x4xf32, #rota.row_stride<64>>'}}
+  %y = rota.launch @k rows = 6 (%x) : (tensor<6x2x4xf32, #rota.row_stride<64>>) -> tensor<6x8xf32, #rota.row_stride<64>>
+  return %y : tensor<6x8xf32, #rota.row_stride<64>>
+}
+
+// -----
+
+// row_stride C1: no row reaches into the next one
+// expected-error@+1 {{expected a row stride of at least 8, got 7}}
+func.func private @f(tensor<6x8xf32, #rota.row_stride<7>>)
+
+// -----
+
+// row_stride C1: a tensor that has rows
+// expected-error@+1 {{expected no row stride of a tensor without rows}}
+func.func private @f(tensor<f32, #rota.row_stride<7>>)
+
+// -----
+
 // scalar: correction and complement have no factor
 // expected-error@+1 {{expected no factor of complement, got 2.000000e+00 : f64}}
 func.func private @f(tensor<f32> {rota.scalar = #rota.scalar<complement of "x" times 2.0 : f64>})

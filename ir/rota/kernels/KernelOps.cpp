@@ -6,6 +6,23 @@
 using namespace mlir;
 using namespace mlir::rota;
 
+int64_t RowStrideAttr::of(RankedTensorType type) {
+  auto stride = dyn_cast_or_null<RowStrideAttr>(type.getEncoding());
+  return stride ? stride.getElements() : type.getShape().back();
+}
+
+/// C1: no row reaches into the next one.
+LogicalResult RowStrideAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type,
+    llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.empty())
+    return emitError() << "expected no row stride of a tensor without rows";
+  if (getElements() < shape.back())
+    return emitError() << "expected a row stride of at least " << shape.back()
+                       << ", got " << getElements();
+  return success();
+}
+
 LogicalResult KernelOp::verifyRegions() {
   Block &body = getBody().front();
   // C1: a map per argument with one dimension and one result.
@@ -59,6 +76,22 @@ static LogicalResult verifyLaunchType(LaunchOp launch, Type type, Type rowType,
   return success();
 }
 
+/// C4: the rows of `types` are equally far apart.
+static LogicalResult verifyStrides(LaunchOp launch, ArrayRef<Type> types,
+                                   int64_t columns) {
+  for (Type type : types) {
+    auto tensor = cast<RankedTensorType>(type);
+    Attribute stride = tensor.getEncoding();
+    if (stride != cast<RankedTensorType>(types[0]).getEncoding())
+      return launch.emitOpError("expected rows with one stride, got ")
+             << types[0] << " and " << tensor;
+    if (stride && tensor.getShape().back() != columns)
+      return launch.emitOpError("expected a last dimension of ")
+             << columns << " with a row stride, got " << tensor;
+  }
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
   // C1: the symbol names a kernel.
   auto module = (*this)->getParentOfType<ModuleOp>();
@@ -77,20 +110,34 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
   int64_t rows = getRows();
   if (rows < 1)
     return emitOpError("expected at least 1 row, got ") << rows;
+  SmallVector<Type> ofRows; // with columns of each row
+  int64_t columns = 0;
+  auto addRows = [&](Type type, Type rowType) {
+    auto row = cast<RankedTensorType>(rowType);
+    if (row.getRank() == 0)
+      return;
+    ofRows.push_back(type);
+    columns = row.getNumElements();
+  };
   auto maps = kernel.getOperandMaps().getAsValueRange<AffineMapAttr>();
   for (auto [input, row, map] :
-       llvm::zip(getInputs(), body.getArguments(), maps))
+       llvm::zip(getInputs(), body.getArguments(), maps)) {
     if (failed(verifyLaunchType(*this, input.getType(), row.getType(),
                                 map.isIdentity(), rows)))
       return failure();
+    if (map.isIdentity())
+      addRows(input.getType(), row.getType());
+  }
   for (auto [result, row, kind] :
        llvm::zip(getResults(), yield.getValues(), kernel.getResultKinds())) {
     bool perRow = cast<ResultKindAttr>(kind).getValue() == ResultKind::Row;
     if (failed(verifyLaunchType(*this, result.getType(), row.getType(), true,
                                 perRow ? rows : 1)))
       return failure();
+    if (perRow)
+      addRows(result.getType(), row.getType());
   }
-  return success();
+  return verifyStrides(*this, ofRows, columns);
 }
 
 KernelOp LaunchOp::getKernelOp() {

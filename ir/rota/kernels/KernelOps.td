@@ -10,7 +10,31 @@
 
 include "ir/rota/model/ModelOps.td"
 include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/TensorEncoding.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Rota_RowStrideAttr : Rota_Attr<"RowStride", "row_stride",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "distance between the rows of a tensor in memory";
+  let description = [{
+    The encoding of a tensor whose rows, which are along the last dimension, begin
+    at multiples of this number of elements: `tensor<2x16x61xf32, #rota.row_stride<64>>`.
+    The elements between the end of a row and the next one have no value: nothing
+    reads them, and nothing must keep them.
+
+    Life-span: made by `pad-rows`; a task reads it as the distance between rows.
+
+    Constraints:
+    - C1: at least the last dimension, of a tensor that has one
+  }];
+  let parameters = (ins "int64_t":$elements);
+  let assemblyFormat = "`<` $elements `>`";
+  let extraClassDeclaration = [{
+    /// Elements from the begin of a row to that of the next one; the last
+    /// dimension where rows are next to each other.
+    static int64_t of(::mlir::RankedTensorType type);
+  }];
+}
 
 def Rota_KernelOp : Rota_Op<"kernel", [Symbol, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">, HasParent<"::mlir::ModuleOp">]> {
@@ -86,6 +110,8 @@ def Rota_LaunchOp : Rota_Op<"launch", [Pure,
     - C2: operands and results agree in number and element type with the kernel
     - C3: an operand that each row reads in its own row, and a result of kind
       `row`, has `rows` times the columns of the kernel's
+    - C4: all those that have columns have one row stride or none; with one, their
+      last dimension is the columns
 
     ```mlir
     rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {

@@ -20,7 +20,7 @@ SmallVector<Value> ChunkWalk::run(GpuBuilder &k, ValueRange initial,
                     SmallVector<Value> firsts;
                     for (int64_t i = 0; i < count; ++i)
                       firsts.push_back(k.mul(k.add(first, i * threads), width));
-                    return body(firsts, before);
+                    return body(firsts, width, before);
                   });
   };
   SmallVector<Value> carried(initial);
@@ -28,6 +28,11 @@ SmallVector<Value> ChunkWalk::run(GpuBuilder &k, ValueRange initial,
     carried = over(0, whole, group, carried);
   if (whole < chunks)
     carried = over(whole, chunks, 1, carried);
+  if (tail > 0)
+    carried = k.choose(
+        k.isEqual(k.thread(), k.i32(chunks % threads)),
+        [&] { return body({k.i32(chunks * width)}, tail, carried); },
+        [&] { return carried; });
   return carried;
 }
 
@@ -48,10 +53,11 @@ static SmallVector<Value> joinParts(GpuBuilder &k, ValueRange left,
 Value emitLogSumExp(GpuBuilder &k, const ChunkWalk &walk, Memory line,
                     Value end) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  auto addChunks = [&](ArrayRef<Value> firsts, ValueRange carried) {
+  auto addChunks = [&](ArrayRef<Value> firsts, int64_t count,
+                       ValueRange carried) {
     SmallVector<Value> chunks;
     for (Value first : firsts) {
-      Value x = k.loadVector(line, first, walk.width);
+      Value x = k.loadPart(line, first, count, walk.width, -infinity);
       chunks.push_back(end ? k.before(end, first, x, -infinity) : x);
     }
     Value tops = chunks[0];

@@ -16,14 +16,14 @@ static int64_t elementsOf(Value value) {
 }
 
 /// A text that determines the code of the kernel over the rows.
-static std::string keyOf(LaunchOp op, ArrayRef<bool> accumulate,
+static std::string keyOf(LaunchOp op, int64_t stride, ArrayRef<bool> accumulate,
                          bool hasTable) {
   std::string key;
   llvm::raw_string_ostream stream(key);
   op.getKernelOp()->print(stream, OpPrintingFlags().useLocalScope());
   for (bool flag : accumulate)
     stream << (flag ? " add" : " set");
-  stream << " rows " << op.getRows();
+  stream << " rows " << op.getRows() << " every " << stride;
   // A launch that stands in a table must not be part of another task.
   stream << (hasTable ? " in a table" : "");
   return key;
@@ -56,7 +56,7 @@ static FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
   if (!kernel)
     return op.emitOpError("expected a 'rota.kernel', '")
            << op.getKernel() << "' is none";
-  FailureOr<RowBody> body = RowBody::get(kernel);
+  FailureOr<RowBody> body = RowBody::get(op);
   if (failed(body))
     return failure();
   int64_t rows = op.getRows();
@@ -65,12 +65,13 @@ static FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
   StringRef name = kernel.getSymName().rtrim("0123456789").rtrim('_');
   bool hasTable = library.hasTables() && isWholeFunction(op) &&
                   llvm::none_of(accumulate, [](bool adds) { return adds; });
-  auto symbol = emitGpuKernel(
-      library, op->getLoc(), name, keyOf(op, accumulate, hasTable),
-      op.getInputs().size() + op.getNumResults(), geometry.blocks,
-      geometry.blockThreads, [&](GpuBuilder &k) {
-        GpuRowKernel(*body, geometry, rows, accumulate).emit(k);
-      });
+  auto symbol =
+      emitGpuKernel(library, op->getLoc(), name,
+                    keyOf(op, body->getStride(), accumulate, hasTable),
+                    op.getInputs().size() + op.getNumResults(), geometry.blocks,
+                    geometry.blockThreads, [&](GpuBuilder &k) {
+                      GpuRowKernel(*body, geometry, rows, accumulate).emit(k);
+                    });
   if (failed(symbol))
     return failure();
   if (LaunchShape shape = library.getLaunchShape(*symbol);

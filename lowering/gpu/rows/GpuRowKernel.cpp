@@ -55,25 +55,35 @@ void GpuRowKernel::whenAll(GpuBuilder &k, Value condition,
 void GpuRowKernel::emitChunks(GpuBuilder &k) {
   auto emit = [&](Value number) { emitChunk(k, number); };
   if (!rowCount)
-    return k.each(rows * geometry.chunks, geometry.blockThreads, emit);
+    return k.each(rows * geometry.pieces(), geometry.blockThreads, emit);
   Value number = k.add(k.mul(k.widen(k.block()), geometry.blockThreads),
                        k.widen(k.thread()));
-  k.when(k.isLess(number, k.mul(rowCount, geometry.chunks)),
+  k.when(k.isLess(number, k.mul(rowCount, geometry.pieces())),
          [&] { emit(number); });
 }
 
 void GpuRowKernel::emitChunk(GpuBuilder &k, Value number) {
-  Value row = k.widen(k.div(number, geometry.chunks));
-  Value chunk = k.rem(number, geometry.chunks);
+  Value row = k.widen(k.div(number, geometry.pieces()));
+  Value piece = k.rem(number, geometry.pieces());
+  auto emitWhole = [&] { emitPiece(k, piece, placeOf(k, row, piece, {})); };
+  if (geometry.tail == 0)
+    return emitWhole();
+  k.branch(k.isWithin(piece, geometry.chunks), emitWhole, [&] {
+    int64_t skipped = geometry.chunks * (geometry.width - 1);
+    emitPiece(k, piece, {row, k.add(k.widen(piece), skipped), 0, 0, {}});
+  });
+}
+
+void GpuRowKernel::emitPiece(GpuBuilder &k, Value piece, Place place) {
   RowValues::Values atColumns;
-  Place place = placeOf(k, row, chunk, &atColumns);
+  place.values = &atColumns;
   values.beginRow();
   SmallVector<Store> columns, scalars;
   collectStores(k, /*rank=*/1, place, columns);
-  collectStores(k, /*rank=*/0, {row, {}, 0, 0, nullptr}, scalars);
+  collectStores(k, /*rank=*/0, {place.row, {}, 0, 0, nullptr}, scalars);
   storeAll(k, columns);
   if (!scalars.empty())
-    whenAll(k, geometry.chunks > 1 ? k.isWithin(chunk, 1) : Value(),
+    whenAll(k, geometry.pieces() > 1 ? k.isWithin(piece, 1) : Value(),
             [&] { storeAll(k, scalars); });
 }
 

@@ -47,6 +47,8 @@ private:
 
   void emitChunks(GpuBuilder &k);
   void emitChunk(GpuBuilder &k, mlir::Value number);
+  /// Chunk, or single element after the last one, number `piece` of a row.
+  void emitPiece(GpuBuilder &k, mlir::Value piece, Place place);
   void emitSlots(GpuBuilder &k);
   /// Emits a row; returns `sums` with the row added.
   llvm::SmallVector<mlir::Value> emitRow(GpuBuilder &k, const Row &row,

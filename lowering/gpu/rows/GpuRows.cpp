@@ -53,19 +53,21 @@ public:
 
   int64_t lanes() const override { return chunk; }
   void overColumns(int64_t width, ColumnsBody body) override {
+    assert(width % chunk == 0 && "rows with gaps are walked");
     if (alone)
       return body(alone, {chunk});
     loop(mul(thread, chunk), i64(width), threads * chunk,
          [&](Value first) { body(first, {chunk}); });
   }
   void walkColumns(int64_t width, WalkBody body) override {
-    walk(width).run(g, {}, [&](ArrayRef<Value> firsts, ValueRange) {
+    auto each = [&](ArrayRef<Value> firsts, int64_t count, ValueRange) {
       SmallVector<Value> wide;
       for (Value first : firsts)
         wide.push_back(g.widen(first));
-      body(wide, SmallVector<int64_t>(wide.size(), chunk));
+      body(wide, SmallVector<int64_t>(wide.size(), count));
       return SmallVector<Value>();
-    });
+    };
+    walk(width).run(g, {}, each);
   }
   Value loadOwn(Memory line, Value column, int64_t width) override {
     return choose(
@@ -77,14 +79,16 @@ public:
     when(isOwner(column, width), [&] { store(value, line, column); });
   }
   Value foldColumns(int64_t width, Value initial, FoldBody body) override {
+    assert(width % chunk == 0 && "rows with gaps are walked");
     return loop(mul(thread, chunk), i64(width), threads * chunk, initial,
                 [&](Value at, ValueRange carried) -> SmallVector<Value> {
                   return {body(at, chunk, carried[0])};
                 })[0];
   }
 
-  Value loadVector(Memory memory, Value index, int64_t, float) override {
-    return g.loadVector(memory, index, chunk);
+  Value loadVector(Memory memory, Value index, int64_t count,
+                   float filler) override {
+    return g.loadPart(memory, index, count, chunk, filler);
   }
   std::pair<Value, Value> loadPairs(Memory memory, Value index,
                                     int64_t) override {
@@ -98,8 +102,9 @@ public:
     };
     return {every(0), every(1)};
   }
-  void storeVector(Value value, Memory memory, Value index, int64_t) override {
-    g.store(value, memory, index);
+  void storeVector(Value value, Memory memory, Value index,
+                   int64_t count) override {
+    g.storePart(value, memory, index, count);
   }
   Value before(Value end, Value index, Value value, float filler) override {
     return g.before(narrow(end), narrow(index), value, filler);
@@ -141,7 +146,7 @@ public:
 
 private:
   ChunkWalk walk(int64_t width) const {
-    return {chunk, width / chunk, threads, group};
+    return {chunk, width / chunk, threads, group, width % chunk};
   }
   Value narrow(Value index) {
     return arith::TruncIOp::create(b, b.getI32Type(), index);
@@ -226,7 +231,8 @@ FailureOr<std::string>
 emitGpuRows(KernelLibrary &library, Location loc, StringRef prefix,
             StringRef key, unsigned arguments, const RowForm &space,
             llvm::function_ref<void(RowBuilder &k, Value row)> body) {
-  int64_t chunk = chunkWidth(std::gcd(space.columns, space.begin), space.bits);
+  int64_t stride = space.stride ? space.stride : space.columns;
+  int64_t chunk = chunkWidth(std::gcd(stride, space.begin), space.bits);
   int64_t chunks = space.columns / chunk;
   std::string whole = (key + " of " + Twine(space.rows)).str();
   if (space.alone)

@@ -79,21 +79,23 @@ int64_t narrowestElement(const RowBody &body) {
 RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
   int64_t columns = body.getColumns();
   auto cut = [&](int64_t bits) {
-    width = columns == 0 ? 0 : chunkWidth(columns, bits);
+    width = columns == 0 ? 0 : chunkWidth(body.getStride(), bits);
     chunks = columns == 0 ? 1 : columns / width;
+    tail = columns == 0 ? 0 : columns % width;
   };
   // The chunks of a row that is combined do not depend on its types, so that
   // the order of its sums does not either.
   cut(/*bits=*/16);
-  overwritesScalars = chunks > 1 && mayOverwriteScalars(body);
+  overwritesScalars = pieces() > 1 && mayOverwriteScalars(body);
   bool sums = hasSums(body);
   if (!sums && !hasReductions(body) && !overwritesScalars) {
     form = Form::Chunks;
     cut(narrowestElement(body));
     blockThreads = kAloneThreads;
-    blocks = llvm::divideCeil(rows * chunks, blockThreads);
+    blocks = llvm::divideCeil(rows * pieces(), blockThreads);
     return;
   }
+  assert(tail == 0 && "rows with gaps are combined nowhere");
 
   // The order of a row's sums follows from the threads: equal rows have equal
   // sums, whatever else the kernel does.

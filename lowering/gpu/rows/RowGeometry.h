@@ -24,7 +24,8 @@ struct RowGeometry {
 
   Form form;
   int64_t width;            // elements of a chunk; 0: one value per row
-  int64_t chunks;           // chunks per row
+  int64_t chunks;           // whole chunks per row
+  int64_t tail = 0;         // elements after them, in the form of chunks
   int64_t threads = 1;      // threads per row
   int64_t perThread = 1;    // chunks of a thread, in registers
   int64_t rowsPerBlock = 1; // at a time
@@ -32,6 +33,10 @@ struct RowGeometry {
   /// for each row of partial sums. Slot s does rows s, s + slots, ...
   int64_t slots;
   int64_t blockThreads, blocks;
+
+  /// Threads that do a row in the form of chunks: for each chunk and, after
+  /// them, for each element.
+  int64_t pieces() const { return chunks + tail; }
 
   /// Whether a value of each row may be overwritten while other threads of the
   /// row still have to read it.

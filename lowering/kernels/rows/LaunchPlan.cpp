@@ -150,7 +150,7 @@ static LogicalResult emitFinish(OpBuilder &builder, StringRef symbol,
 /// The kernel itself; results of kind `sum` go to temporaries.
 static LogicalResult planRows(PlannedLaunch &launch, KernelLibrary &library,
                               KernelPlan &plan) {
-  FailureOr<RowBody> body = RowBody::get(launch.kernel);
+  FailureOr<RowBody> body = RowBody::get(launch.op);
   if (failed(body))
     return failure();
   RowKernel row(*body);
@@ -161,6 +161,7 @@ static LogicalResult planRows(PlannedLaunch &launch, KernelLibrary &library,
     stream << (flag ? " add" : " set");
   if (launch.hasSums())
     stream << " rows " << launch.rowsPerBlock();
+  stream << " every " << body->getStride();
   // The library numbers kernels itself: "rms_norm_3" becomes "rms_norm".
   StringRef name = launch.kernel.getSymName().rtrim("0123456789").rtrim('_');
   auto symbol =

@@ -57,6 +57,20 @@ FailureOr<RowBody> RowBody::get(mlir::rota::KernelOp kernel) {
   return body;
 }
 
+FailureOr<RowBody> RowBody::get(mlir::rota::LaunchOp launch) {
+  auto body = get(launch.getKernelOp());
+  if (failed(body))
+    return failure();
+  auto take = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getEncoding())
+      body->stride = mlir::rota::RowStrideAttr::of(tensor);
+  };
+  llvm::for_each(launch->getOperandTypes(), take);
+  llvm::for_each(launch->getResultTypes(), take);
+  return body;
+}
+
 LogicalResult RowBody::check() {
   auto checkValue = [&](Value value, Operation *at,
                         bool boundary) -> LogicalResult {

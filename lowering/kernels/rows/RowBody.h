@@ -19,10 +19,14 @@ class RowBody {
 public:
   /// Checks that the kernel can be emitted; emits an error otherwise.
   static llvm::FailureOr<RowBody> get(mlir::rota::KernelOp kernel);
+  /// The kernel on the rows of the launch, as they lie in memory.
+  static llvm::FailureOr<RowBody> get(mlir::rota::LaunchOp launch);
 
   mlir::rota::KernelOp getKernel() const { return kernel; }
   /// Elements of a row; 0 when all values are one per row.
   int64_t getColumns() const { return columns; }
+  /// Elements from one row to the next.
+  int64_t getStride() const { return stride ? stride : columns; }
   int getPasses() const { return passes; }
 
   llvm::ArrayRef<mlir::BlockArgument> getOperands() const;
@@ -43,7 +47,7 @@ private:
   void computeLevels();
 
   mutable mlir::rota::KernelOp kernel;
-  int64_t columns = 0;
+  int64_t columns = 0, stride = 0; // no stride: the columns
   llvm::DenseMap<mlir::Value, int> levels;
   int passes = 0;
 };

@@ -72,7 +72,7 @@ Value RowValues::indexOf(ImplicitLocOpBuilder &b, Value value, Value row,
                          const Place &place) const {
   if (rankOf(value) == 0)
     return row;
-  row = arith::MulIOp::create(b, row, constant(b, body.getColumns()));
+  row = arith::MulIOp::create(b, row, constant(b, body.getStride()));
   return arith::AddIOp::create(b, row, place.column);
 }
 

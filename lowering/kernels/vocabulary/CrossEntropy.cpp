@@ -27,7 +27,7 @@ constexpr int64_t kInFlight = 32;
 Memory lineOf(RowBuilder &k, unsigned argument, const Logits &logits,
               Value row) {
   return k.offset(k.argument(argument, logits.element),
-                  k.mul(row, logits.columns));
+                  k.mul(row, logits.stride));
 }
 
 /// Stores a row's logsumexp, argument 2; 0 where the row does not count.
@@ -224,6 +224,7 @@ emitRows(KernelLibrary &library, Operation *op, StringRef prefix,
          llvm::function_ref<void(RowBuilder &k, Value row)> body) {
   RowForm rows{logits.rows, logits.columns,
                logits.element.getIntOrFloatBitWidth(), kMostThreads};
+  rows.stride = logits.stride;
   rows.inFlight = kInFlight;
   return emitRowCode(library, op->getLoc(), prefix,
                      (Twine(logits.key()) + form).str(), arguments, rows, body);

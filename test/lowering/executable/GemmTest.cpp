@@ -78,13 +78,17 @@ class GemmTest : public testing::Test {
 protected:
   GemmTest() { context.loadDialect<mlir::rota::RotaDialect>(); }
 
-  FailureOr<GemmPlan> plan(const Equation &e) {
+  /// With `stride`, rows of [b, s, n] are that far apart.
+  FailureOr<GemmPlan> plan(const Equation &e, int64_t stride = 0) {
     OpBuilder b(&context);
     auto type = [&](const std::string &letters) {
       SmallVector<int64_t> shape;
       for (char letter : letters)
         shape.push_back(kSizes.at(letter));
-      return RankedTensorType::get(shape, b.getF32Type());
+      Attribute rows;
+      if (stride && letters == "bsn")
+        rows = mlir::rota::RowStrideAttr::get(&context, stride);
+      return RankedTensorType::get(shape, b.getF32Type(), rows);
     };
     module = ModuleOp::create(b.getUnknownLoc());
     b.setInsertionPointToStart(module->getBody());
@@ -147,6 +151,25 @@ TEST_F(GemmTest, EqualsTheSum) {
     EXPECT_GE(g.ldb, g.transposeB ? g.k : g.n);
     EXPECT_GE(g.ldc, g.n);
   }
+}
+
+TEST_F(GemmTest, RowStrides) {
+  auto logits = plan({"bsk", "nk", "bsn"}, /*stride=*/64);
+  ASSERT_TRUE(succeeded(logits));
+  EXPECT_EQ(logits->gemm.ldc, 64);
+  EXPECT_EQ(logits->gemm.m, 6);
+  EXPECT_EQ(logits->gemm.n, 7);
+  auto dx = plan({"bsn", "nk", "bsk"}, /*stride=*/64);
+  ASSERT_TRUE(succeeded(dx));
+  EXPECT_EQ(dx->gemm.lda, 64);
+  EXPECT_EQ(dx->gemm.ldc, 6);
+  EXPECT_EQ(dx->gemm.k, 7);
+  auto dw = plan({"bsn", "bsk", "nk"}, /*stride=*/64);
+  ASSERT_TRUE(succeeded(dw));
+  EXPECT_TRUE(dw->gemm.transposeA);
+  EXPECT_EQ(dw->gemm.lda, 64);
+  EXPECT_EQ(dw->gemm.m, 7);
+  EXPECT_EQ(dw->gemm.k, 6);
 }
 
 TEST_F(GemmTest, ErrorsNameTheEquation) {

@@ -224,6 +224,36 @@ TEST_F(AgainstCpu, CrossEntropy) {
   check({kMerge, {}, 9, -1, 9});
 }
 
+/// Nothing reads or writes the NaNs between rows.
+TEST_F(AgainstCpu, RowsWithGaps) {
+  const char *const capped = R"(
+    rota.kernel @k operands [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (0)>, affine_map<(d0) -> (d0)>] results [#rota.result<row>, #rota.result<row>] {
+    ^bb0(%x: tensor<$WxbB>, %g: tensor<$Wxf32>, %r: tensor<f32>):
+      %t = arith.mulf %x, %x : tensor<$WxbB>
+      %b = rota.broadcast %r dims [] : tensor<f32> -> tensor<$Wxf32>
+      %y = arith.addf %b, %g : tensor<$Wxf32>
+      rota.yield %t, %y : tensor<$WxbB>, tensor<$Wxf32>
+    }
+    func.func @f(%x: tensor<2x3x$WxbB, #rota.row_stride<$S>>, %g: tensor<$Wxf32>, %r: tensor<6xf32>) {
+      %y:2 = rota.launch @k rows = 6 (%x, %g, %r) : (tensor<2x3x$WxbB, #rota.row_stride<$S>>, tensor<$Wxf32>, tensor<6xf32>) -> (tensor<2x3x$WxbB, #rota.row_stride<$S>>, tensor<2x3x$Wxf32, #rota.row_stride<$S>>)
+      return
+    })";
+  for (std::string t : {"bf16", "f32"})
+    for (auto [c, stride] :
+         {std::pair(1, 64), {7, 64}, {61, 64}, {1001, 1024}, {50257, 50304}}) {
+      std::string logits =
+          number(c) + "x" + t + ", #rota.row_stride<" + number(stride) + ">>";
+      Names names = {{"$Cx$T>", logits}, {"$C", number(c)}};
+      check({replaced(kLoss, names), {}, 9, -1, c + 1});
+      check({replaced(kLossGrad, names), {}, 2, -1, c + 1, {{1, 0}}});
+      check({replaced(kPart, names), {}, 9, -1, c + 9});
+      check({replaced(kRowsGrad, names), {}, 2, -1, c + 9, {{1, 0}}});
+      Names sizes = {{"$W", number(c)}, {"$S", number(stride)}, {"bB", t}};
+      check({replaced(capped, sizes), {}, 2, 0, 1, {{0, 0}}});
+      check({replaced(capped, sizes), {true, false}, 2});
+    }
+}
+
 TEST_F(AgainstCpu, Rope) {
   const char *const rope = R"(
     func.func @f(%x: tensor<2x5x$Hx$Dx$T>, %a: tensor<5x$Fx2xf32>) {

@@ -21,8 +21,10 @@ using namespace mlir;
 
 namespace rota::test {
 
-TensorBytes::TensorBytes(std::string type, int64_t count)
-    : type(std::move(type)), count(count), storage(bytes() / 64 + 1) {
+TensorBytes::TensorBytes(std::string type, int64_t count, int64_t columns,
+                         int64_t stride)
+    : type(std::move(type)), count(count), columns(columns), stride(stride),
+      storage(bytes() / 64 + 1) {
   std::memset(data(), 0xFF, bytes());
 }
 
@@ -58,13 +60,17 @@ static Operation *findOp(ModuleOp module) {
   return found;
 }
 
-static std::pair<std::string, int64_t> describe(Type type) {
+static TensorBytes makeTensor(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   Type element = tensor.getElementType();
-  return {element.isBF16()  ? "bf16"
-          : element.isF32() ? "f32"
-                            : "i32",
-          tensor.getNumElements()};
+  std::string name = element.isBF16()  ? "bf16"
+                     : element.isF32() ? "f32"
+                                       : "i32";
+  if (!tensor.getEncoding())
+    return {name, tensor.getNumElements()};
+  int64_t columns = tensor.getShape().back();
+  int64_t stride = mlir::rota::RowStrideAttr::of(tensor);
+  return {name, tensor.getNumElements() / columns * stride, columns, stride};
 }
 
 std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
@@ -84,9 +90,9 @@ std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
     if (!either)
       continue;
     for (Type type : either->getOperandTypes())
-      made->operands.push_back(describe(type));
+      made->operands.push_back(makeTensor(type));
     for (Type type : either->getResultTypes())
-      made->results.push_back(describe(type));
+      made->results.push_back(makeTensor(type));
   }
   made->accumulate.assign(accumulate.begin(), accumulate.end());
   made->accumulate.resize(made->results.size(), false);
@@ -132,21 +138,6 @@ void EmulatedOp::compile(std::optional<Instruction> leftOut) {
   kernels = std::make_unique<EmulatedKernels>(std::move(jit));
 }
 
-static std::vector<TensorBytes>
-makeAll(const std::vector<std::pair<std::string, int64_t>> &types) {
-  std::vector<TensorBytes> made;
-  for (auto &[type, count] : types)
-    made.emplace_back(type, count);
-  return made;
-}
-
-std::vector<TensorBytes> EmulatedOp::makeOperands() const {
-  return makeAll(operands);
-}
-std::vector<TensorBytes> EmulatedOp::makeResults() const {
-  return makeAll(results);
-}
-
 std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
                                          std::optional<uint64_t> seed) {
   simt::Emulator emulator;
@@ -160,14 +151,11 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
     added.push_back(data);
     emulator.addBuffer(std::move(name), data, bytes, written);
   };
-  auto bytesOf = [](const std::pair<std::string, int64_t> &type) {
-    return type.second * (type.first == "bf16" ? 2 : 4);
-  };
-  for (auto [i, type] : llvm::enumerate(operands))
-    add("operand " + std::to_string(i), buffers[i], bytesOf(type), true);
-  for (auto [i, type] : llvm::enumerate(results))
+  for (auto [i, tensor] : llvm::enumerate(operands))
+    add("operand " + std::to_string(i), buffers[i], tensor.bytes(), true);
+  for (auto [i, tensor] : llvm::enumerate(results))
     add("result " + std::to_string(i), buffers[operands.size() + i],
-        bytesOf(type), accumulate[i]);
+        tensor.bytes(), accumulate[i]);
   for (auto [i, memory] : llvm::enumerate(temporaries))
     add("temporary " + std::to_string(i), memory.data(), memory.bytes(), false);
   for (const lowering::KernelCall &call : plan.calls) {

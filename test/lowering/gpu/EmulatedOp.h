@@ -19,10 +19,16 @@ struct TensorBytes {
     char bytes[64];
   };
   std::string type; // "f32", "bf16" or "i32"
-  int64_t count;
+  int64_t count;    // of elements, those between rows included
+  int64_t columns, stride;
   std::vector<Line> storage;
 
-  TensorBytes(std::string type, int64_t count);
+  /// A tensor of `count` elements whose rows of `columns` are `stride` apart.
+  /// All bytes are 0xFF.
+  TensorBytes(std::string type, int64_t count, int64_t columns = 1,
+              int64_t stride = 1);
+  /// Whether element `i` lies between two rows.
+  bool isGap(int64_t i) const { return i % stride >= columns; }
   char *data() { return storage.data()->bytes; }
   const char *data() const { return storage.data()->bytes; }
   int64_t bytes() const { return count * (type == "bf16" ? 2 : 4); }
@@ -38,8 +44,8 @@ public:
   static std::unique_ptr<EmulatedOp> create(const std::string &source,
                                             std::vector<bool> accumulate = {});
 
-  std::vector<TensorBytes> makeOperands() const;
-  std::vector<TensorBytes> makeResults() const;
+  std::vector<TensorBytes> makeOperands() const { return operands; }
+  std::vector<TensorBytes> makeResults() const { return results; }
 
   /// Runs all calls on a buffer per operand, then one per result, and returns
   /// the emulator's reports. Only results that are added to may be read before
@@ -64,8 +70,8 @@ private:
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> gpu;
   std::unique_ptr<EmulatedKernels> kernels;
-  std::vector<std::pair<std::string, int64_t>> operands, results;
-  llvm::SmallVector<bool> accumulate; // into a result
+  std::vector<TensorBytes> operands, results; // before a run
+  llvm::SmallVector<bool> accumulate;         // into a result
 };
 
 } // namespace rota::test

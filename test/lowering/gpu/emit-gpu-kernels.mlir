@@ -26,6 +26,32 @@ func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
 
 // -----
 
+// Rows of 30 elements that are 64 apart: 9 threads a row, 7 with a chunk and 2
+// with an element.
+// CHECK-LABEL: gpu.func @kernel_twice_0
+// CHECK: arith.constant 54 : i32
+// CHECK: scf.if
+// CHECK: arith.constant 9 : i32
+// CHECK: scf.if
+// CHECK: arith.constant 64 : i64
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: llvm.store
+// CHECK: } else {
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// CHECK: llvm.store
+// PTX-LABEL: .entry kernel_twice_0
+rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+^bb0(%x: tensor<30xf32>):
+  %y = arith.addf %x, %x : tensor<30xf32>
+  rota.yield %y : tensor<30xf32>
+}
+func.func @f(%x: tensor<6x30xf32, #rota.row_stride<64>>) -> tensor<6x30xf32, #rota.row_stride<64>> {
+  %y = rota.launch @twice rows = 6 (%x) : (tensor<6x30xf32, #rota.row_stride<64>>) -> tensor<6x30xf32, #rota.row_stride<64>>
+  return %y : tensor<6x30xf32, #rota.row_stride<64>>
+}
+
+// -----
+
 // 100 columns are 25 chunks of 4, one for each of 32 threads. Four rows are a
 // block; there are 6.
 // CHECK-LABEL: gpu.func @kernel_share_0

@@ -27,6 +27,26 @@ func.func @loss(%logits: tensor<2x16x32000xbf16>, %targets: tensor<2x16xi32>) ->
 
 // -----
 
+// Rows of 50257 elements that are 50304 apart: chunks of 16 bytes, and one
+// element by thread 138, the next one after those that have a chunk more.
+// CHECK-LABEL: gpu.func @kernel_cross_entropy_0
+// CHECK: arith.constant 50304 : i64
+// CHECK-COUNT-4: llvm.load {{.*}} -> vector<8xbf16>
+// CHECK: %[[OWNER:.*]] = arith.constant 138 : i32
+// CHECK: %[[OWNS:.*]] = arith.cmpi eq, %{{.*}}, %[[OWNER]]
+// CHECK: scf.if %[[OWNS]]
+// CHECK: llvm.load {{.*}} -> bf16
+// CHECK-NOT: llvm.load {{.*}} -> bf16
+// CHECK: } else {
+// PTX-LABEL: .entry kernel_cross_entropy_0
+// PTX-COUNT-4: ld.global.v4.b32
+func.func @loss(%logits: tensor<2x16x50257xbf16, #rota.row_stride<50304>>, %targets: tensor<2x16xi32>) -> tensor<f32> {
+  %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x16x50257xbf16, #rota.row_stride<50304>>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+  return %sum : tensor<f32>
+}
+
+// -----
+
 // Its derivative: zeros in rows that do not count. No thread waits for another.
 // CHECK-LABEL: gpu.func @kernel_cross_entropy_grad_0
 // CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 32, 1, 1>
