@@ -73,6 +73,12 @@ func.func @parts(%x: tensor<2x16x8xf32>, %w: tensor<31x8xf32>, %targets: tensor<
 // CHECK-SAME: %[[D:[a-z0-9]*]]: tensor<2x16x61xf32, #rota.row_stride<64>>)
 // CHECK: rota.einsum "bsn,bsk->nk" %[[D]], {{.*}} -> tensor<61x8xf32>
 rota.param @w : tensor<61x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0>
+func.func @loss(%x: tensor<2x16x8xf32>, %targets: tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>) {
+  %w = rota.read @w : tensor<61x8xf32>
+  %logits = rota.einsum "bsk,nk->bsn" %x, %w : (tensor<2x16x8xf32>, tensor<61x8xf32>) -> tensor<2x16x61xf32>
+  %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x16x61xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+  return %sum, %weight : tensor<f32>, tensor<f32>
+}
 func.func @loss_backward_input(%x: tensor<2x16x8xf32>, %targets: tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16x8xf32>, tensor<2x16x61xf32>) {
   %w = rota.read @w : tensor<61x8xf32>
   %one = arith.constant dense<1.0> : tensor<f32>
