@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The derivative of embedding sorts the tokens by row first, by counting: a
-// block has a range of rows and finds the tokens of that range, a thread of it
-// those of one row. Then a block adds the cotangents of one row, tokens in
+// block has a range of rows, and each of its warps a part of the tokens, of
+// which it counts those of each row. From the counts follow the places of each
+// warp's tokens. Then a block adds the cotangents of one row, tokens in
 // ascending order. No two threads add to one element, and the sums have the
 // order of the CPU. Tokens that have no row add nothing.
 #include "lowering/gpu/GpuBuilder.h"
@@ -17,8 +18,12 @@ using namespace mlir;
 namespace rota::lowering {
 namespace {
 
-/// Rows of the table that one block sorts tokens into, one a thread.
+/// Rows of the table that one block sorts tokens into, a power of two.
 constexpr int64_t kRange = 256;
+/// Threads that sort, powers of two: one for each row of the range at least.
+constexpr int64_t kLeastSorting = kRange, kMostSorting = 512;
+/// Tokens that a thread loads before it sorts them.
+constexpr int64_t kTokensInFlight = 8;
 /// Threads that add cotangents to a row at most.
 constexpr int64_t kMostThreads = 512;
 /// Cotangents that a thread loads before it adds them.
@@ -38,156 +43,198 @@ Value rowOf(GpuBuilder &k, const EmbeddingTable &table, Value token,
 // Sorted tokens
 //===----------------------------------------------------------------------===//
 
-/// Finds the tokens of the block's range, a tile of tokens at a time.
-class RangeScan {
+/// The tokens of the block's range. Each warp walks over its own part of all
+/// tokens, 32 at a time, and no warp waits for another on the way.
+class RangeSort {
 public:
-  RangeScan(GpuBuilder &k, const EmbeddingTable &table)
-      : k(k), table(table), tokens(k.argument(0, k.ops().getI32Type())),
-        counts(k.allocateShared(kWarps, k.ops().getI32Type())),
-        rows(k.allocateShared(kRange, k.ops().getI32Type())),
-        numbers(k.allocateShared(kRange, k.ops().getI32Type())),
-        thread(k.thread()), firstRow(k.mul(k.block(), kRange)) {}
+  RangeSort(GpuBuilder &k, const EmbeddingTable &table, int64_t threads)
+      : k(k), table(table), warps(threads / kWarp),
+        part(llvm::alignTo(llvm::divideCeil(table.count, warps),
+                           kWarp * kTokensInFlight)),
+        tokens(k.argument(0, k.ops().getI32Type())),
+        counters(k.allocateShared(warps * kRange, k.ops().getI32Type())),
+        lane(k.rem(k.thread(), kWarp)), warp(k.div(k.thread(), kWarp)),
+        firstRow(k.mul(k.block(), kRange)) {}
 
-  /// The row of this thread.
-  Value row() { return k.add(firstRow, thread); }
+  Value isOwner() { return k.isWithin(k.thread(), kRange); }
+  /// The row of this thread, if it is an owner.
+  Value row() { return k.add(firstRow, k.thread()); }
 
-  /// Calls visit(number, carried) with every token of this thread's row, in
-  /// ascending order, and count(isBelow, carried) with a token of the tile,
-  /// whether its row is before the block's range.
-  using Visit = llvm::function_ref<Value(Value number, Value carried)>;
-  using Count = llvm::function_ref<Value(Value isBelow, Value carried)>;
-  std::pair<Value, Value> run(Value mine, Visit visit, Value below,
-                              Count count) {
-    int64_t tiles = llvm::divideCeil(table.count, kRange);
-    SmallVector<Value> last =
-        k.loop(k.i32(0), k.i32(tiles), 1, {mine, below},
-               [&](Value tile, ValueRange carried) {
-                 Value number = k.add(k.mul(tile, kRange), thread);
-                 auto [local, isBelow] = locate(number);
-                 Value found = compact(local, number);
-                 Value next = visitOwn(found, carried[0], visit);
-                 return SmallVector<Value>{next, count(isBelow, carried[1])};
-               });
-    return {last[0], last[1]};
+  void clear() {
+    k.loop(k.thread(), k.i32(warps * kRange), warps * kWarp,
+           [&](Value i) { k.store(k.i32(0), counters, i); });
+  }
+
+  /// Adds the tokens of the warp's part to its counters. Calls
+  /// visit(number, place) for each of the range: its place is the counter
+  /// before this token. Returns this thread's count of tokens whose row is
+  /// before the range.
+  using Visit = llvm::function_ref<void(Value number, Value place)>;
+  Value walk(Visit visit) {
+    Value first = k.add(k.mul(warp, part), lane);
+    return k.loop(k.i32(0), k.i32(part), kWarp * kTokensInFlight, k.i32(0),
+                  [&](Value begin, ValueRange carried) {
+                    SmallVector<Value> numbers, loaded;
+                    for (int64_t i = 0; i < kTokensInFlight; ++i) {
+                      numbers.push_back(k.add(k.add(first, begin), i * kWarp));
+                      Value last = k.min(numbers[i], k.i32(table.count - 1));
+                      loaded.push_back(k.load(tokens, last));
+                    }
+                    Value below = carried[0];
+                    for (auto [number, token] : llvm::zip(numbers, loaded)) {
+                      auto [local, isBelow] = locate(number, token);
+                      below =
+                          k.add(below, k.select(isBelow, k.i32(1), k.i32(0)));
+                      addTokens(local, number, visit);
+                    }
+                    return SmallVector<Value>{below};
+                  })[0];
+  }
+
+  /// The tokens of this thread's row; 0 where it is no owner.
+  Value countOfRow() {
+    return k.choose(
+        isOwner(),
+        [&] {
+          Value sum = k.i32(0);
+          for (int64_t i = 0; i < warps; ++i)
+            sum = k.add(sum, k.load(counters, counterOf(i)));
+          return sum;
+        },
+        [&] { return k.i32(0); });
+  }
+  /// Turns the counts of this thread's row into places from `start` on.
+  void place(Value start) {
+    k.when(isOwner(), [&] {
+      Value next = start;
+      for (int64_t i = 0; i < warps; ++i) {
+        Value count = k.load(counters, counterOf(i));
+        k.store(next, counters, counterOf(i));
+        next = k.add(next, count);
+      }
+    });
   }
 
 private:
-  static constexpr int64_t kWarps = kRange / kWarp;
+  Value counterOf(int64_t ofWarp) { return k.add(k.thread(), ofWarp * kRange); }
 
-  /// The number of the token's row in the range, and whether the row is before
-  /// the range.
-  std::pair<Value, Value> locate(Value number) {
-    Value last = k.min(number, k.i32(table.count - 1));
-    Value row = rowOf(k, table, k.load(tokens, last), /*offset=*/3);
+  /// The number of the token's row in the range, kRange or a negative one
+  /// outside, and whether the row is before the range.
+  std::pair<Value, Value> locate(Value number, Value token) {
+    Value row = rowOf(k, table, token, /*offset=*/3);
     Value valid = k.isWithin(row, table.vocabulary);
-    if (table.count % kRange != 0)
+    if (table.count % (warps * part) != 0)
       valid = k.both(valid, k.isWithin(number, table.count));
     Value isBelow = k.both(valid, k.isLess(row, firstRow));
-    // No row of the range is as large.
     return {k.select(valid, k.sub(row, firstRow), k.i32(kRange)), isBelow};
   }
 
-  /// Writes the tokens of the range one after the other to shared memory, in
-  /// order; returns how many there are. The first barrier of the next tile is
-  /// after all reads of this one's.
-  Value compact(Value local, Value number) {
-    ImplicitLocOpBuilder &b = k.ops();
+  /// Adds one token of each lane, ascending. Most have none of the range.
+  void addTokens(Value local, Value number, Visit visit) {
     Value inRange = k.isWithin(local, kRange);
-    Value lane = k.rem(thread, kWarp), warp = k.div(thread, kWarp);
-    Value ballot = NVVM::VoteSyncOp::create(
-        b, b.getI32Type(), k.i32(-1), inRange, NVVM::VoteSyncKind::ballot);
-    Value lower = k.sub(arith::ShLIOp::create(b, k.i32(1), lane), k.i32(1));
-    Value before = countBits(k.both(ballot, lower));
-    k.when(k.isEqual(lane, k.i32(0)),
-           [&] { k.store(countBits(ballot), counts, warp); });
-    k.barrier();
-    Value total = k.i32(0);
-    for (int64_t i = 0; i < kWarps; ++i) {
-      Value ofWarp = k.load(counts, k.i32(i));
-      before =
-          k.add(before, k.select(k.isLess(k.i32(i), warp), ofWarp, k.i32(0)));
-      total = k.add(total, ofWarp);
+    Value found = ballot(inRange);
+    auto add = [&] {
+      Value own = k.select(inRange, local, k.i32(0));
+      Value same = lanesOf(own, found);
+      Value lower = k.sub(
+          arith::ShLIOp::create(k.ops(), k.i32(1), lane).getResult(), k.i32(1));
+      Value rank = countBits(k.both(same, lower));
+      Value counter = k.add(k.mul(warp, kRange), own);
+      Value before = k.load(counters, counter);
+      waitForWarp();
+      Value isFirst = k.both(inRange, k.isEqual(rank, k.i32(0)));
+      k.when(isFirst, [&] {
+        k.store(k.add(before, countBits(same)), counters, counter);
+      });
+      if (visit)
+        k.when(inRange, [&] { visit(number, k.add(before, rank)); });
+      waitForWarp();
+    };
+    k.branch(k.isEqual(found, k.i32(0)), [] {}, add);
+  }
+
+  /// The lanes among `found` with the same row, for such a lane.
+  Value lanesOf(Value local, Value found) {
+    Value same = found;
+    for (int64_t bit = 1; bit < kRange; bit *= 2) {
+      Value isSet = k.isEqual(k.both(local, k.i32(bit)), k.i32(bit));
+      Value set = ballot(isSet);
+      same = k.both(same, k.select(isSet, set, k.sub(k.i32(-1), set)));
     }
-    k.when(inRange, [&] {
-      k.store(local, rows, before);
-      k.store(number, numbers, before);
-    });
-    k.barrier();
-    return total;
+    return same;
   }
 
-  Value countBits(Value bits) {
+  Value ballot(Value condition) {
     ImplicitLocOpBuilder &b = k.ops();
-    return LLVM::CtPopOp::create(b, bits.getType(), bits);
+    return NVVM::VoteSyncOp::create(b, b.getI32Type(), k.i32(-1), condition,
+                                    NVVM::VoteSyncKind::ballot);
   }
-
-  Value visitOwn(Value found, Value initial, Visit visit) {
-    return k.loop(
-        k.i32(0), found, 1, initial, [&](Value i, ValueRange carried) {
-          Value isOwn = k.isEqual(k.load(rows, i), thread);
-          return SmallVector<Value>{k.choose(
-              isOwn, [&] { return visit(k.load(numbers, i), carried[0]); },
-              [&] { return carried[0]; })};
-        })[0];
+  Value countBits(Value bits) {
+    return LLVM::CtPopOp::create(k.ops(), bits.getType(), bits);
   }
+  void waitForWarp() { NVVM::SyncWarpOp::create(k.ops(), k.i32(-1)); }
 
   GpuBuilder &k;
   const EmbeddingTable &table;
-  Memory tokens, counts, rows, numbers;
-  Value thread, firstRow;
+  int64_t warps, part;     // tokens of a warp
+  Memory tokens, counters; // [warps, kRange]
+  Value lane, warp, firstRow;
 };
 
-/// The sum of `value` in the threads up to this one, in a block of kRange.
-Value sumUpToHere(GpuBuilder &k, Value value) {
-  Memory shared = k.allocateShared(2 * kRange, k.ops().getI32Type());
+/// The sum of `value` in the threads up to this one, in a block of `threads`.
+Value sumUpToHere(GpuBuilder &k, Value value, int64_t threads) {
+  Memory shared = k.allocateShared(2 * threads, k.ops().getI32Type());
   Value thread = k.thread();
   Value sum = value;
   k.store(sum, shared, thread);
   int64_t turn = 0;
-  for (int64_t distance = 1; distance < kRange; distance *= 2, turn ^= 1) {
+  for (int64_t distance = 1; distance < threads; distance *= 2, turn ^= 1) {
     k.barrier();
-    Memory from = k.offset(shared, k.i32(turn * kRange));
+    Memory from = k.offset(shared, k.i32(turn * threads));
     Value hasOther = k.isLess(k.i32(distance - 1), thread);
     Value other = k.choose(
         hasOther, [&] { return k.load(from, k.add(thread, -distance)); },
         [&] { return k.i32(0); });
     sum = k.add(sum, other);
-    k.store(sum, k.offset(shared, k.i32((1 - turn) * kRange)), thread);
+    k.store(sum, k.offset(shared, k.i32((1 - turn) * threads)), thread);
   }
   return sum;
 }
 
 /// Arguments: tokens, order, starts, offset of a part. The tokens of row r are
 /// order[starts[r]] to order[starts[r + 1] - 1].
-void emitSort(GpuBuilder &k, const EmbeddingTable &table) {
+void emitSort(GpuBuilder &k, const EmbeddingTable &table, int64_t threads) {
   Type i32 = k.ops().getI32Type();
   Memory order = k.argument(1, i32), starts = k.argument(2, i32);
-  RangeScan scan(k, table);
-  auto [mine, below] = scan.run(
-      k.i32(0), [&](Value, Value count) { return k.add(count, 1); }, k.i32(0),
-      [&](Value isBelow, Value count) {
-        return k.add(count, k.select(isBelow, k.i32(1), k.i32(0)));
-      });
-  Value end = sumUpToHere(k, mine);
+  RangeSort sort(k, table, threads);
+  sort.clear();
+  k.barrier();
+  Value below = sort.walk(nullptr);
+  k.barrier();
+  Value mine = sort.countOfRow();
+  Value end = sumUpToHere(k, mine, threads);
   // The first thread's sum of all threads, for everyone.
-  Value allBelow = k.sumByHalves(below, kRange, /*across=*/1);
+  Value allBelow = k.sumByHalves(below, threads, /*across=*/1);
   Memory shared = k.allocateShared(1, i32);
   k.when(k.isEqual(k.thread(), k.i32(0)),
          [&] { k.store(allBelow, shared, k.i32(0)); });
   k.barrier();
   end = k.add(end, k.load(shared, k.i32(0)));
   Value start = k.sub(end, mine);
-  k.when(k.isWithin(scan.row(), table.vocabulary),
-         [&] { k.store(start, starts, scan.row()); });
-  k.when(k.isEqual(scan.row(), k.i32(table.vocabulary - 1)),
+  Value row = sort.row();
+  k.when(k.both(sort.isOwner(), k.isWithin(row, table.vocabulary)),
+         [&] { k.store(start, starts, row); });
+  k.when(k.both(sort.isOwner(), k.isEqual(row, k.i32(table.vocabulary - 1))),
          [&] { k.store(end, starts, k.i32(table.vocabulary)); });
-  scan.run(
-      start,
-      [&](Value number, Value place) {
-        k.store(number, order, place);
-        return k.add(place, 1);
-      },
-      k.i32(0), [&](Value, Value nothing) { return nothing; });
+  sort.place(start);
+  k.barrier();
+  sort.walk([&](Value number, Value place) { k.store(number, order, place); });
+}
+
+/// A thread has tokens in flight, where there are enough of them.
+int64_t sortingThreads(const EmbeddingTable &table) {
+  return std::clamp<int64_t>(llvm::PowerOf2Ceil(table.count / kTokensInFlight),
+                             kLeastSorting, kMostSorting);
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,10 +294,11 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
   std::string sorted = std::to_string(table.count) + "x" +
                        std::to_string(table.vocabulary) +
                        (table.isPart ? " part" : "");
+  int64_t sorting = sortingThreads(table);
   FailureOr<std::string> sort = emitGpuKernel(
       library, op->getLoc(), "embedding_sort", sorted, 3 + table.isPart,
-      llvm::divideCeil(table.vocabulary, kRange), kRange,
-      [&](GpuBuilder &k) { emitSort(k, table); });
+      llvm::divideCeil(table.vocabulary, kRange), sorting,
+      [&](GpuBuilder &k) { emitSort(k, table, sorting); });
   int64_t chunks = table.columns / chunkWidth(table.columns, element);
   int64_t threads =
       std::min<int64_t>(llvm::alignTo(chunks, kWarp), kMostThreads);
