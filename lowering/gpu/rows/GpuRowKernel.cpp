@@ -10,6 +10,10 @@ namespace rota::lowering {
 
 using Form = RowGeometry::Form;
 
+/// Multiprocessors of a large GPU. Blocks that are as many for each of them
+/// find room at once, so that no few of them come last.
+static constexpr int64_t kMultiprocessors = 128;
+
 void GpuRowKernel::emit(GpuBuilder &k) {
   SmallVector<Value> operands;
   for (unsigned i = 0; i < body.getOperands().size(); ++i)
@@ -116,25 +120,86 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
     }
     return row;
   };
+  SmallVector<RowValues::Values> chunks(geometry.perThread);
   if (geometry.form == Form::Loop)
     clearSums(k);
-  SmallVector<Value> sums = emptySums(k);
+  SmallVector<Value> carried = emptySums(k);
   if (trips == 1)
-    sums = emitRow(k, rowAt(slot, {}), sums);
-  else
-    sums = k.loop(k.i32(0), k.i32(trips), 1, sums,
-                  [&](Value trip, ValueRange carried) {
-                    Value skipped = k.mul(k.widen(trip), geometry.slots);
-                    Row row = rowAt(k.add(slot, skipped), k.rem(trip, 2));
-                    return emitRow(k, row, carried);
-                  });
-  storeSums(k, sums);
+    return storeSums(k, emitRow(k, rowAt(slot, {}), chunks, carried));
+  // While a row is combined the next one is on its way.
+  unsigned sumCount = carried.size();
+  bool isAhead = geometry.form == Form::Registers;
+  if (isAhead) {
+    leaveRegistersFor(k, llvm::divideCeil(geometry.blocks, kMultiprocessors));
+    loadShared(k, chunks);
+    carried.append(loadAhead(k, rowAt(slot, {}).number));
+  }
+  carried = k.loop(
+      k.i32(0), k.i32(trips), 1, carried, [&](Value trip, ValueRange before) {
+        Value number = k.add(slot, k.mul(k.widen(trip), geometry.slots));
+        Row row = rowAt(number, k.rem(trip, 2));
+        auto ofRow = chunks;
+        SmallVector<Value> ahead;
+        if (isAhead) {
+          setLoaded(before.drop_front(sumCount), ofRow);
+          Value next = k.add(number, geometry.slots);
+          Value exists = k.isLess(next, k.i64(rows));
+          ahead = loadAhead(k, k.select(exists, next, row.number));
+        }
+        SmallVector<Value> sums =
+            emitRow(k, row, ofRow, before.take_front(sumCount));
+        sums.append(ahead);
+        return sums;
+      });
+  storeSums(k, ValueRange(carried).take_front(sumCount));
 }
 
-SmallVector<Value> GpuRowKernel::emitRow(GpuBuilder &k, const Row &row,
-                                         ValueRange sums) {
+void GpuRowKernel::loadShared(GpuBuilder &k,
+                              MutableArrayRef<RowValues::Values> chunks) {
+  for (BlockArgument operand : body.getOperands())
+    if (RowBody::rankOf(operand) == 1 &&
+        body.getMap(operand.getArgNumber()).isConstant())
+      for (int64_t i = 0; i < geometry.perThread; ++i)
+        values.stored(k.ops(), operand,
+                      placeOf(k, k.i64(0), chunkOf(k, i), &chunks[i]));
+}
+
+bool GpuRowKernel::isLoadedAhead(BlockArgument operand) {
+  return RowBody::rankOf(operand) == 1 &&
+         body.getMap(operand.getArgNumber()).isIdentity();
+}
+
+SmallVector<Value> GpuRowKernel::loadAhead(GpuBuilder &k, Value row) {
+  SmallVector<Value> loaded;
+  for (int64_t i = 0; i < geometry.perThread; ++i) {
+    RowValues::Values atColumns;
+    Place place = placeOf(k, row, chunkOf(k, i), &atColumns);
+    for (BlockArgument operand : body.getOperands())
+      if (isLoadedAhead(operand))
+        loaded.push_back(values.stored(k.ops(), operand, place));
+  }
+  return loaded;
+}
+
+void GpuRowKernel::setLoaded(ValueRange loaded,
+                             MutableArrayRef<RowValues::Values> chunks) {
+  for (RowValues::Values &ofChunk : chunks)
+    for (BlockArgument operand : body.getOperands()) {
+      if (!isLoadedAhead(operand))
+        continue;
+      bool isNarrow = RowBody::elementOf(operand).isBF16();
+      Value value = loaded.front();
+      ofChunk[operand] = {isNarrow ? Value() : value,
+                          isNarrow ? value : Value()};
+      loaded = loaded.drop_front();
+    }
+}
+
+SmallVector<Value>
+GpuRowKernel::emitRow(GpuBuilder &k, const Row &row,
+                      MutableArrayRef<RowValues::Values> chunks,
+                      ValueRange sums) {
   values.beginRow();
-  SmallVector<RowValues::Values> chunks(geometry.perThread);
   for (int pass = 0; pass < body.getPasses(); ++pass) {
     emitScalars(k, pass, row);
     if (geometry.form == Form::Registers)

@@ -50,9 +50,21 @@ private:
   /// Chunk, or single element after the last one, number `piece` of a row.
   void emitPiece(GpuBuilder &k, mlir::Value piece, Place place);
   void emitSlots(GpuBuilder &k);
-  /// Emits a row; returns `sums` with the row added.
-  llvm::SmallVector<mlir::Value> emitRow(GpuBuilder &k, const Row &row,
-                                         mlir::ValueRange sums);
+  /// Emits a row, of which `chunks` has what is loaded already; returns `sums`
+  /// with the row added.
+  llvm::SmallVector<mlir::Value>
+  emitRow(GpuBuilder &k, const Row &row,
+          llvm::MutableArrayRef<RowValues::Values> chunks,
+          mlir::ValueRange sums);
+  /// Loads the columns that all rows share.
+  void loadShared(GpuBuilder &k,
+                  llvm::MutableArrayRef<RowValues::Values> chunks);
+  /// Whether each row has columns of its own. No other row's results lie there.
+  bool isLoadedAhead(mlir::BlockArgument operand);
+  /// The columns of such operands in this thread's chunks of a row.
+  llvm::SmallVector<mlir::Value> loadAhead(GpuBuilder &k, mlir::Value row);
+  void setLoaded(mlir::ValueRange loaded,
+                 llvm::MutableArrayRef<RowValues::Values> chunks);
   void emitScalars(GpuBuilder &k, int pass, const Row &row);
   void emitPassInRegisters(GpuBuilder &k, int pass, const Row &row,
                            llvm::MutableArrayRef<RowValues::Values> chunks);

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kNarrowThreads = 128;  // threads of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
 /// A thread takes two chunks of rows that have more chunks than this.
-constexpr int64_t kMostSingleChunks = 64;
+constexpr int64_t kMostSingleChunks = 256;
 /// The most bytes of row operands and sums that a thread keeps.
 constexpr int64_t kMostKeptBytes = 128;
 /// Threads that add rows up, over all slots, and the bounds of their slots.

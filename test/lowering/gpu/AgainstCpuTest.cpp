@@ -151,8 +151,12 @@ const char *const kValues = R"(
   })";
 
 TEST_F(AgainstCpu, SumsOverRows) {
-  for (auto [r, c] :
-       {std::pair(300, 96), {1100, 8}, {140, 768}, {20, 4096}, {130, 17000}})
+  for (auto [r, c] : {std::pair(300, 96),
+                      {1100, 8},
+                      {140, 768},
+                      {384, 520},
+                      {20, 4096},
+                      {130, 17000}})
     check({replaced(kNormGrad, {{"$R", number(r)}, {"$C", number(c)}}),
            {},
            1,
