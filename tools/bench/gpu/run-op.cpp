@@ -27,6 +27,8 @@ constexpr int64_t kPieceBytes = 8 << 20; // size of fills and checks
 /// Inputs of the repetitions together exceed every cache.
 constexpr int64_t kRotatedBytes = int64_t(256) << 20;
 constexpr int64_t kMostSets = 8;
+constexpr double kWarmUpSeconds = 0.3; // until clocks are those of work
+constexpr double kMeasuredSeconds = 0.5;
 constexpr int64_t kWorkspaceBytes = (32 << 20) + 256; // a trainer's
 
 struct Buffer {
@@ -111,15 +113,12 @@ public:
   /// enough to hide what the host does between two launches.
   template <typename F> double measure(F run) {
     for (int64_t set = 0; set < sets; ++set)
-      run(set);
-    double once = time(run, 1);
-    int64_t group = emulated ? 1 : std::clamp<int64_t>(2e-3 / once, 1, 100);
-    std::vector<double> samples;
-    for (int i = 0; i < (emulated ? 1 : 9); ++i)
-      samples.push_back(time(run, group));
-    std::nth_element(samples.begin(), samples.begin() + samples.size() / 2,
-                     samples.end());
-    return samples[samples.size() / 2];
+      run(set); // loads code and chooses products
+    if (emulated)
+      return time(run, 1);
+    double once = median(sample(run, 1, kWarmUpSeconds));
+    int64_t group = std::clamp<int64_t>(2e-3 / once, 1, 100);
+    return median(sample(run, group, kMeasuredSeconds));
   }
 
   /// Throws RunError where a result is not finite.
@@ -143,6 +142,22 @@ public:
   rota::Device &getDevice() { return *device; }
 
 private:
+  /// Seconds of a run in each group, of groups that take `total` together.
+  template <typename F>
+  std::vector<double> sample(F run, int64_t group, double total) {
+    std::vector<double> samples;
+    for (double taken = 0; taken < total;
+         taken += samples.back() * double(group))
+      samples.push_back(time(run, group));
+    return samples;
+  }
+
+  static double median(std::vector<double> samples) {
+    auto middle = samples.begin() + samples.size() / 2;
+    std::nth_element(samples.begin(), middle, samples.end());
+    return *middle;
+  }
+
   template <typename F> double time(F run, int64_t group) {
     rota::Device::TimePoint begin = device->mark();
     for (int64_t i = 0; i < group; ++i)
