@@ -116,6 +116,10 @@ def golden_length(name):
         return json.loads(file.read(size))["tokens"]["shape"][1] - 1
 
 
+def golden_options(name):
+    return ["--model", os.path.join(GOLDEN, name), "--batch-size", "8", "--sequence-length", str(golden_length(name))]
+
+
 def near(actual, expected, tolerance):
     error, tensor = worst(actual, expected)
     if error > tolerance:
@@ -172,16 +176,13 @@ class Cases:
         for name in {name for name, _ in trainers.values()}:
             shutil.copytree(os.path.join(GOLDEN, name), self.path("golden", name), dirs_exist_ok=True)
         listed = [lambda trainer=trainer, name=name, options=options: compiler.trainer(
-            self.path(trainer), ["--model", os.path.join(GOLDEN, name), "--batch-size", "8", "--sequence-length",
-                                 str(golden_length(name)), *options]) for trainer, (name, options) in trainers.items()]
+            self.path(trainer), [*golden_options(name), *options]) for trainer, (name, options) in trainers.items()]
         return listed + [lambda: self.prepare_generation(compiler)] + \
             [lambda name=name: self.prepare_wide(name, compiler) for name in self.wide_models]
 
     def prepare_generation(self, compiler):
         with reason_beside(self.path("generated")):
-            compiler.trainer(self.path("generate-cpu"), ["--model", os.path.join(GOLDEN, "grouped"), "--batch-size", "8",
-                                                         "--sequence-length", str(golden_length("grouped")),
-                                                         "--samples"], "cpu")
+            compiler.trainer(self.path("generate-cpu"), [*golden_options("grouped"), "--samples"], "cpu")
             with open(self.path("generated"), "w") as file:
                 file.write(self.generate("generate-cpu"))
             os.remove(self.path("generate-cpu"))

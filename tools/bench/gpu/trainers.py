@@ -32,8 +32,10 @@ class Model:
 
 
 def models(is_full):
-    listed = [("124m", "124m.json", [64, 16], 1024), ("gpt2", f"{ROOT}/models/configs/gpt2/config.json", [64, 16], 1024),
-              ("1.5b", "1.5b.json", [16, 4], 1024), ("moe", "moe.json", [16, 4], 1024),
+    listed = [("124m", "124m.json", [64, 16], 1024),
+              ("gpt2", f"{ROOT}/models/configs/gpt2/config.json", [64, 16], 1024),
+              ("1.5b", "1.5b.json", [16, 4], 1024),
+              ("moe", "moe.json", [16, 4], 1024),
               ("llama-8b-slice", "llama-8b-slice.json", [4, 1], 4096)]
     return {name: Model(name, os.path.join(HERE, path), batches if is_full else [2], sequence if is_full else 16)
             for name, path, batches, sequence in listed}
@@ -72,8 +74,8 @@ def profile_of(events):
 class Runs:
     """Runs of the trainers in a folder; each figure is measured once."""
 
-    def __init__(self, machine):
-        self.machine, self.speeds, self.profiles = machine, {}, {}
+    def __init__(self, machine, python):
+        self.machine, self.python, self.speeds, self.profiles = machine, python, {}, {}
 
     def config(self, model):
         with open(os.path.join(self.machine.folder, model.trainer(model.batches[0]) + ".model", "config.json")) as file:
@@ -139,7 +141,7 @@ def rate_of(events, tokens):
     return tokens * (last["step"] - first["step"]) / (last["seconds"] - first["seconds"])
 
 
-def speeds(table, machine, runs):
+def speeds(table, runs):
     table.title("Trainers. MFU = tokens/s x the plan's operations of a token (causal attention, chosen experts) / peak")
 
     def speed(model):
@@ -149,7 +151,7 @@ def speeds(table, machine, runs):
 
     def utilization(model):
         _, rate, operations = runs.measured_speed(model)
-        peak, name = machine.peak()
+        peak, name = runs.machine.peak()
         done = rate * operations * 1e-12
         return f"{100 * done / peak:.1f} %", f"{done:.4g} TFLOP/s of {peak:.4g} {name}"
 
@@ -159,21 +161,21 @@ def speeds(table, machine, runs):
         planned = 1e3 * runs.plan(model, batch)["step_seconds"]
         return f"{measured / planned:.3f} x", f"{measured:.4g} ms measured; {planned:.4g} ms planned for an H100"
 
-    for model in machine.sizes.models.values():
+    for model in runs.machine.sizes.models.values():
         table.row(model.name, lambda: speed(model))
         table.row(f"{model.name}, MFU", lambda: utilization(model))
         table.row(f"{model.name}, step", lambda: prediction(model))
 
 
-def peers(table, machine, runs, python):
+def peers(table, runs):
     """PyTorch on the same model, batch and GPU."""
     table.title("The same models with PyTorch")
 
     def peer(model):
         batch, rate, _ = runs.speed(model)
-        config = machine.path(model.trainer(batch) + ".model", "config.json")
-        found = json.loads(call([python, os.path.join(HERE, "peer.py"), "--model", config, "--batch-size", str(batch),
-                                 "--sequence-length", str(model.sequence)]))
+        config = runs.machine.path(model.trainer(batch) + ".model", "config.json")
+        found = json.loads(call([runs.python, os.path.join(HERE, "peer.py"), "--model", config, "--batch-size",
+                                 str(batch), "--sequence-length", str(model.sequence)]))
         theirs = found["tokens_per_second"]
         return f"{theirs:,.0f} tokens/s", f"{found['mode']}; Rota: {rate:,.0f}; {rate / theirs:.3g} x"
 
@@ -183,16 +185,16 @@ def peers(table, machine, runs, python):
         except Failure as failure:
             return "no PyTorch", str(failure)[:240]
 
-    for model in machine.sizes.models.values():
-        if machine.device != "cuda":
+    for model in runs.machine.sizes.models.values():
+        if runs.machine.device != "cuda":
             table.row(model.name, lambda: ("no PyTorch", "on an emulated GPU"))
         elif runs.config(model)["model_type"] in PEER_FORMS:
             table.row(model.name, lambda: row(model))
 
 
-def shares(table, machine, runs):
+def shares(table, runs):
     """Products have been chosen by the run without a profile."""
-    for model in (machine.sizes.models[name] for name in PROFILED):
+    for model in (runs.machine.sizes.models[name] for name in PROFILED):
         table.title(f"Where a step of {model.name} goes, with --profile")
 
         def step():
@@ -236,35 +238,39 @@ def summed(entries):
     return sums
 
 
-def launches(table, machine, runs):
+def launches(table, runs):
     """Each kernel's time beside the bytes and operations that the plan counts for it."""
-    def kernels(model):
+    def total(model, found):
+        """Fills in the rows, the longest time first; kernels that run in the validation alone are left out."""
         batch, profile = runs.profile(model)
         planned = summed((entry["kernel"], [entry["bytes"], entry["operations"]])
                          for entry in runs.plan(model, batch)["kernels"])
-        found = summed((name, numbers) for (kind, name), numbers in profile.items() if kind in ("gemm", "kernel"))
-        return planned, sorted(found.items(), key=lambda item: -item[1][1])
+        kernels = summed((name, numbers) for (kind, name), numbers in profile.items() if kind in ("gemm", "kernel"))
+        found["rows"] = sorted(((name, numbers, planned.get(name)) for name, numbers in kernels.items()
+                                if numbers[0] > 0), key=lambda item: -item[1][1])
+        calls, seconds = (sum(numbers[i] for _, numbers, _ in found["rows"]) for i in (0, 1))
+        return f"{1e3 * seconds:.4g} ms", f"{calls:4.4g} launches"
 
     def rate(seconds, planned):
         """GB/s or TFLOP/s, whichever the GPU's limits make the longer."""
         size, operations = planned
+        machine = runs.machine
         if operations * 1e-12 / machine.product_rate() > size * 1e-9 / machine.copy_rate():
             done = 1e-12 * operations / seconds
             return f"{done:6.4g} TFLOP/s, {100 * done / machine.product_rate():.1f} % of the square product"
         done = 1e-9 * size / seconds
         return f"{done:6.4g} GB/s, {100 * done / machine.copy_rate():.1f} % of the copy"
 
-    for model in (machine.sizes.models[name] for name in PROFILED):
+    def row(calls, seconds, planned):
+        beside = "not in the plan" if not planned else rate(seconds, planned) if seconds > 0 else "too short for a time"
+        return f"{1e3 * seconds:.4g} ms", f"{calls:4.4g} launches, {beside}"
+
+    for model in (runs.machine.sizes.models[name] for name in PROFILED):
         table.title(f"Kernels and products of a step of {model.name}, with --profile")
-        try:
-            planned, found = kernels(model)
-        except Failure as failure:
-            def failed(reason=failure):
-                raise reason
-            table.row("kernels", failed)
-            continue
-        for name, (calls, seconds) in found:
-            if calls > 0:  # others run in the validation alone
-                beside = "not in the plan" if name not in planned else \
-                    rate(seconds, planned[name]) if seconds > 0 else "too short for a time"
-                table.row(name, lambda: (f"{1e3 * seconds:.4g} ms", f"{calls:4.4g} launches, {beside}"))
+        found = {}
+        table.row("all", lambda: total(model, found))
+        for name, numbers, planned in found.get("rows", []):
+            table.row(name, lambda: row(*numbers, planned))
+
+
+GROUPS = {"trainers": speeds, "peers": peers, "shares": shares, "launches": launches}
