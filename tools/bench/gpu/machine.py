@@ -65,8 +65,9 @@ def made(path):
 class Compiler:
     """Writes trainers and plans for one device."""
 
-    def __init__(self, programs, device):
+    def __init__(self, programs, device, target_gpu):
         self.programs, self.device = programs, device
+        self.options = {"cpu": [], "simt": ["--unchecked"], "cuda": ["--target-gpu", target_gpu] if target_gpu else []}
 
     def program(self, name):
         return os.path.join(self.programs, name)
@@ -75,7 +76,7 @@ class Compiler:
         device = device or self.device
         with reason_beside(path):
             call([self.program("rota"), "compile", "--device", device, "--target-cpu", "x86-64-v3",
-                  *(["--unchecked"] if device == "simt" else []), *options, "-o", path])
+                  *self.options[device], *options, "-o", path])
 
     def plan(self, path, options):
         """The plan of a trainer as JSON; times are those of an H100."""

@@ -262,7 +262,7 @@ def launches(table, runs):
         return f"{done:6.4g} GB/s, {100 * done / machine.copy_rate():.1f} % of the copy"
 
     def row(calls, seconds, planned):
-        beside = "not in the plan" if not planned else rate(seconds, planned) if seconds > 0 else "too short for a time"
+        beside = "not in the plan" if not planned else rate(seconds, planned) if seconds > 0 else "no time"
         return f"{1e3 * seconds:.4g} ms", f"{calls:4.4g} launches, {beside}"
 
     for model in (runs.machine.sizes.models[name] for name in PROFILED):
