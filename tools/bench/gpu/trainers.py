@@ -252,14 +252,13 @@ def launches(table, runs):
         return f"{1e3 * seconds:.4g} ms", f"{calls:4.4g} launches"
 
     def rate(seconds, planned):
-        """GB/s or TFLOP/s, whichever the GPU's limits make the longer."""
+        """GB/s, TFLOP/s or both: those in which a GPU at its limits would take the longer time, or a third of it."""
         size, operations = planned
-        machine = runs.machine
-        if operations * 1e-12 / machine.product_rate() > size * 1e-9 / machine.copy_rate():
-            done = 1e-12 * operations / seconds
-            return f"{done:6.4g} TFLOP/s, {100 * done / machine.product_rate():.1f} % of the square product"
-        done = 1e-9 * size / seconds
-        return f"{done:6.4g} GB/s, {100 * done / machine.copy_rate():.1f} % of the copy"
+        copy, product = runs.machine.copy_rate(), runs.machine.product_rate()
+        least = [size * 1e-9 / copy, operations * 1e-12 / product]
+        texts = [f"{1e-9 * size / seconds:.4g} GB/s, {100 * least[0] / seconds:.1f} % of the copy",
+                 f"{1e-12 * operations / seconds:.4g} TFLOP/s, {100 * least[1] / seconds:.1f} % of the square product"]
+        return "; ".join(text for text, time in zip(texts, least) if 3 * time >= max(least))
 
     def row(calls, seconds, planned):
         beside = "not in the plan" if not planned else rate(seconds, planned) if seconds > 0 else "no time"
