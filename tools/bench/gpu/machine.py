@@ -62,6 +62,18 @@ def made(path):
     return path
 
 
+def remembered(store, key, measure):
+    """The result of measure() of the first call with this key, or its failure."""
+    if key not in store:
+        try:
+            store[key] = measure()
+        except Failure as failure:
+            store[key] = failure
+    if isinstance(store[key], Failure):
+        raise store[key]
+    return store[key]
+
+
 class Compiler:
     """Writes trainers and plans for one device."""
 
@@ -155,7 +167,7 @@ class Machine:
         if os.path.exists(self.environment["ROTA_ALGORITHM_FILE"]):
             os.remove(self.environment["ROTA_ALGORITHM_FILE"])
         self.gpu = "?"
-        self.limits = {}  # what a limit is called: its number, or why there is none
+        self.limits = {}
 
     def path(self, *names):
         return made(os.path.join(self.folder, *names))
@@ -175,25 +187,15 @@ class Machine:
         """TFLOP/s."""
         return 2e-12 * m * n * k / self.seconds("rows-0", "gemm", m, n, k, *flags)
 
-    def limit(self, name, measure):
-        if name not in self.limits:
-            try:
-                self.limits[name] = measure()
-            except Failure as failure:
-                self.limits[name] = failure
-        if isinstance(self.limits[name], Failure):
-            raise self.limits[name]
-        return self.limits[name]
-
     def copy_rate(self):
         """GB/s, read and written."""
         size = self.sizes.copy_bytes
-        return self.limit("copy", lambda: 2e-9 * size / self.seconds("rows-0", "copy", size))
+        return remembered(self.limits, "copy", lambda: 2e-9 * size / self.seconds("rows-0", "copy", size))
 
     def product_rate(self):
         """TFLOP/s of a square product."""
         n = self.sizes.square
-        return self.limit("product", lambda: self.product(n, n, n, 0, 1, 0))
+        return remembered(self.limits, "product", lambda: self.product(n, n, n, 0, 1, 0))
 
     def peak(self):
         """TFLOP/s of the datasheet, else of the measured product, and which of the two."""

@@ -7,7 +7,7 @@ import os
 import random
 import re
 
-from machine import Failure, call, made
+from machine import Failure, call, made, remembered
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
@@ -108,28 +108,24 @@ class Runs:
 
     def speed(self, model):
         """(batch, tokens in a second, floating-point operations of a token)."""
-        if model.name not in self.speeds:
+        def measure():
             batch, events = self.events(model, self.machine.sizes.steps)
-            self.speeds[model.name] = (batch, rate_of(events, batch * model.sequence), events[0]["flops_per_token"])
-        return self.speeds[model.name]
+            return batch, rate_of(events, batch * model.sequence), events[0]["flops_per_token"]
 
-    def measured_speed(self, model):
-        if model.name not in self.speeds:
-            raise Failure("the trainer did not run")
-        return self.speeds[model.name]
+        return remembered(self.speeds, model.name, measure)
 
     def profile(self, model):
         """(batch, {(kind, name): (calls, seconds) of a step}): the difference of N and 2 N steps has neither the first
         step nor the validation."""
-        if model.name not in self.profiles:
+        def measure():
             steps = self.machine.sizes.profiled_steps
             batch, once = self.events(model, steps, "--profile")
             _, twice = self.events(model, 2 * steps, "--profile")
             once, twice = profile_of(once), profile_of(twice)
-            differences = {key: [(value - before) / steps for value, before in zip(twice[key], once.get(key, (0, 0.0)))]
-                           for key in twice}
-            self.profiles[model.name] = batch, differences
-        return self.profiles[model.name]
+            return batch, {key: [(value - before) / steps
+                                 for value, before in zip(twice[key], once.get(key, (0, 0.0)))] for key in twice}
+
+        return remembered(self.profiles, model.name, measure)
 
 
 def rate_of(events, tokens):
@@ -150,13 +146,13 @@ def speeds(table, runs):
         return f"{rate:,.0f} tokens/s", f"{batch} x {model.sequence} tokens{peer}"
 
     def utilization(model):
-        _, rate, operations = runs.measured_speed(model)
+        _, rate, operations = runs.speed(model)
         peak, name = runs.machine.peak()
         done = rate * operations * 1e-12
         return f"{100 * done / peak:.1f} %", f"{done:.4g} TFLOP/s of {peak:.4g} {name}"
 
     def prediction(model):
-        batch, rate, _ = runs.measured_speed(model)
+        batch, rate, _ = runs.speed(model)
         measured = 1e3 * batch * model.sequence / rate
         planned = 1e3 * runs.plan(model, batch)["step_seconds"]
         return f"{measured / planned:.3f} x", f"{measured:.4g} ms measured; {planned:.4g} ms planned for an H100"
@@ -193,20 +189,17 @@ def peers(table, runs):
 
 
 def shares(table, runs):
-    """Products have been chosen by the run without a profile."""
     for model in (runs.machine.sizes.models[name] for name in PROFILED):
         table.title(f"Where a step of {model.name} goes, with --profile")
 
         def step():
+            batch, rate, _ = runs.speed(model)  # chooses products before a profile
             _, profile = runs.profile(model)
-            plain = runs.speeds.get(model.name)
-            beside = f"{1e3 * plain[0] * model.sequence / plain[1]:.4g} ms without --profile" if plain else ""
-            return f"{1e3 * profile['phase', 'step'][1]:.4g} ms", beside
+            return f"{1e3 * profile['phase', 'step'][1]:.4g} ms", \
+                f"{1e3 * batch * model.sequence / rate:.4g} ms without --profile"
 
         def part(name):
-            if model.name not in runs.profiles:
-                raise Failure("no profile")
-            _, profile = runs.profiles[model.name]
+            _, profile = runs.profile(model)
             sums = {"products": 0.0, "attention": 0.0, "row kernels": 0.0}
             for (kind, kernel), (_, seconds) in profile.items():
                 if kind == "gemm":
