@@ -120,48 +120,38 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
     }
     return row;
   };
-  SmallVector<RowValues::Values> chunks(geometry.perThread);
   if (geometry.form == Form::Loop)
     clearSums(k);
   SmallVector<Value> carried = emptySums(k);
-  if (trips == 1)
+  if (trips == 1) {
+    SmallVector<RowValues::Values> chunks(geometry.perThread);
     return storeSums(k, emitRow(k, rowAt(slot, {}), chunks, carried));
+  }
   // While a row is combined the next one is on its way.
   unsigned sumCount = carried.size();
   bool isAhead = geometry.form == Form::Registers;
   if (isAhead) {
     leaveRegistersFor(k, llvm::divideCeil(geometry.blocks, kMultiprocessors));
-    loadShared(k, chunks);
     carried.append(loadAhead(k, rowAt(slot, {}).number));
   }
   carried = k.loop(
       k.i32(0), k.i32(trips), 1, carried, [&](Value trip, ValueRange before) {
         Value number = k.add(slot, k.mul(k.widen(trip), geometry.slots));
         Row row = rowAt(number, k.rem(trip, 2));
-        auto ofRow = chunks;
+        SmallVector<RowValues::Values> chunks(geometry.perThread);
         SmallVector<Value> ahead;
         if (isAhead) {
-          setLoaded(before.drop_front(sumCount), ofRow);
+          setLoaded(before.drop_front(sumCount), chunks);
           Value next = k.add(number, geometry.slots);
           Value exists = k.isLess(next, k.i64(rows));
           ahead = loadAhead(k, k.select(exists, next, row.number));
         }
         SmallVector<Value> sums =
-            emitRow(k, row, ofRow, before.take_front(sumCount));
+            emitRow(k, row, chunks, before.take_front(sumCount));
         sums.append(ahead);
         return sums;
       });
   storeSums(k, ValueRange(carried).take_front(sumCount));
-}
-
-void GpuRowKernel::loadShared(GpuBuilder &k,
-                              MutableArrayRef<RowValues::Values> chunks) {
-  for (BlockArgument operand : body.getOperands())
-    if (RowBody::rankOf(operand) == 1 &&
-        body.getMap(operand.getArgNumber()).isConstant())
-      for (int64_t i = 0; i < geometry.perThread; ++i)
-        values.stored(k.ops(), operand,
-                      placeOf(k, k.i64(0), chunkOf(k, i), &chunks[i]));
 }
 
 bool GpuRowKernel::isLoadedAhead(BlockArgument operand) {

@@ -56,9 +56,6 @@ private:
   emitRow(GpuBuilder &k, const Row &row,
           llvm::MutableArrayRef<RowValues::Values> chunks,
           mlir::ValueRange sums);
-  /// Loads the columns that all rows share.
-  void loadShared(GpuBuilder &k,
-                  llvm::MutableArrayRef<RowValues::Values> chunks);
   /// Whether each row has columns of its own. No other row's results lie there.
   bool isLoadedAhead(mlir::BlockArgument operand);
   /// The columns of such operands in this thread's chunks of a row.

@@ -16,8 +16,9 @@ constexpr int64_t kNarrowThreads = 128;  // threads of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
 /// A thread takes two chunks of rows that have more chunks than this.
 constexpr int64_t kMostSingleChunks = 256;
-/// The most bytes of row operands and sums that a thread keeps.
-constexpr int64_t kMostKeptBytes = 128;
+/// The most bytes of row operands and sums that a thread keeps, of one chunk or
+/// of several, which have more values on the way to results.
+constexpr int64_t kMostKeptBytes = 160, kMostKeptBytesOfSeveral = 128;
 /// Threads that add rows up, over all slots, and the bounds of their slots.
 constexpr int64_t kSummingThreads = 128 * 1024;
 constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
@@ -106,7 +107,8 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
                              : int64_t(llvm::alignTo(threads, kWarp));
   perThread = llvm::divideCeil(chunks, threads);
   int64_t kept = perThread * countKept(body) * std::max<int64_t>(width, 1);
-  form = kept > kMostKeptBytes ? Form::Loop : Form::Registers;
+  int64_t most = perThread == 1 ? kMostKeptBytes : kMostKeptBytesOfSeveral;
+  form = kept > most ? Form::Loop : Form::Registers;
   if (threads <= kWarp && form == Form::Registers)
     rowsPerBlock = kNarrowThreads / threads;
   blockThreads = threads * rowsPerBlock;
