@@ -42,7 +42,7 @@ bool BlockMemory::startBlock(uint64_t bytes, bool check,
 
 BlockMemory::Place BlockMemory::locate(const MemoryAccess &access) {
   const char *byte = static_cast<const char *>(access.address);
-  uint64_t excess = reinterpret_cast<uintptr_t>(byte) % access.alignment;
+  uint64_t excess = reinterpret_cast<uintptr_t>(byte) & (access.alignment - 1);
   if (excess != 0) {
     reports.add(Fault::Misaligned, access.thread, access.site, 0,
                 "expected an address that is a multiple of {}, got {} more",

@@ -14,7 +14,7 @@ namespace rota::simt {
 
 struct MemoryAccess {
   const void *address;
-  uint64_t bytes, alignment;
+  uint64_t bytes, alignment; // the alignment: a power of two
   uint32_t thread, site;
 };
 

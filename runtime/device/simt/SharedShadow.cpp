@@ -60,17 +60,15 @@ bool SharedShadow::isWriteAfterReadOrdered(const Cell &cell,
   return true;
 }
 
-Conflict SharedShadow::conflictOfRead(const Cell &cell, uint32_t thread) const {
-  Conflict conflict;
-  conflict.thread = cell.writer;
-  conflict.site = cell.writeSite;
+Conflict::Kind SharedShadow::conflictOfRead(const Cell &cell,
+                                            uint32_t thread) const {
   if (!wasWritten(cell))
-    return {Conflict::Kind::Unwritten};
+    return Conflict::Kind::Unwritten;
   if (cell.pending)
-    conflict.kind = Conflict::Kind::Pending;
-  else if (!isOrdered(cell.writeTime, cell.writer, thread))
-    conflict.kind = Conflict::Kind::ReadAfterWrite;
-  return conflict;
+    return Conflict::Kind::Pending;
+  return isOrdered(cell.writeTime, cell.writer, thread)
+             ? Conflict::Kind::None
+             : Conflict::Kind::ReadAfterWrite;
 }
 
 Conflict SharedShadow::conflictOfWrite(const Cell &cell, uint32_t thread,
@@ -98,8 +96,11 @@ Conflict SharedShadow::read(uint64_t offset, uint64_t bytes, uint32_t thread,
        ++i) {
     Cell &cell = cells[i];
     if (first.kind == Conflict::Kind::None) {
-      first = conflictOfRead(cell, thread);
-      first.byte = i * kCellBytes;
+      first.kind = conflictOfRead(cell, thread);
+      if (first.kind != Conflict::Kind::None)
+        first.byte = i * kCellBytes;
+      if (first.kind > Conflict::Kind::Unwritten)
+        first.thread = cell.writer, first.site = cell.writeSite;
     }
     if (cell.readTime < lastBlockBarrier) {
       cell.readerWarps = 0;

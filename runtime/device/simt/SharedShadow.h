@@ -84,7 +84,7 @@ private:
 
   bool isOrdered(uint32_t time, uint32_t earlier, uint32_t later) const;
   bool isWriteAfterReadOrdered(const Cell &cell, uint32_t thread) const;
-  Conflict conflictOfRead(const Cell &cell, uint32_t thread) const;
+  Conflict::Kind conflictOfRead(const Cell &cell, uint32_t thread) const;
   Conflict conflictOfWrite(const Cell &cell, uint32_t thread, uint32_t site,
                            WriteKind kind) const;
   bool wasWritten(const Cell &cell) const { return cell.writeTime >= start; }
