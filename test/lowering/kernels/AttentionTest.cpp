@@ -62,22 +62,20 @@ nameOf(const testing::TestParamInfo<AttentionKernels::ParamType> &info) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, AttentionKernels,
-    testing::Combine(testing::Values(Shape{1, 1, 1, 1, 1}, Shape{2, 5, 4, 2, 3},
-                                     Shape{1, 33, 2, 1, 8},
-                                     Shape{2, 64, 2, 2, 64},
-                                     Shape{1, 70, 6, 2, 20},
-                                     Shape{1, 130, 2, 2, 96},
-                                     Shape{1, 97, 1, 1, 128}),
-                     testing::Values("f32", "bf16"),
-                     testing::Values("native", "x86-64-v3", "x86-64-v2")),
+    testing::Combine(
+        testing::Values(Shape{1, 1, 1, 1, 1}, Shape{2, 5, 4, 2, 3},
+                        Shape{1, 33, 2, 1, 8}, Shape{2, 64, 2, 2, 64},
+                        Shape{1, 70, 6, 2, 20}, Shape{1, 130, 2, 2, 96},
+                        Shape{1, 97, 1, 1, 128}),
+        testing::Values("f32", "bf16"), testing::ValuesIn(processors())),
     nameOf);
 
-INSTANTIATE_TEST_SUITE_P(
-    Forms, AttentionKernels,
-    testing::Combine(testing::ValuesIn(attentionForms(20, 13)),
-                     testing::Values("f32", "bf16"),
-                     testing::Values("native", "x86-64-v3", "x86-64-v2")),
-    nameOf);
+INSTANTIATE_TEST_SUITE_P(Forms, AttentionKernels,
+                         testing::Combine(testing::ValuesIn(attentionForms(20,
+                                                                           13)),
+                                          testing::Values("f32", "bf16"),
+                                          testing::ValuesIn(processors())),
+                         nameOf);
 
 /// Scores of some thousands, with a window too: the first block of keys that a
 /// block of queries walks over has rows that see none of it.

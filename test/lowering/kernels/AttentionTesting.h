@@ -133,24 +133,27 @@ private:
 struct AttentionReference {
   AttentionReference(const AttentionSizes &s, const AttentionTensors &t)
       : out(s.outputs()), lse(s.lines()), dq(s.queries()), dk(s.keys()),
-        dv(s.values()), dsinks(s.heads) {
+        dv(s.values()), dsinks(s.heads), q(t.q.numbers()), k(t.k.numbers()),
+        v(t.v.numbers()), dout(t.dout.numbers()), sinks(t.sinks.numbers()) {
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t row = 0; row < s.sequence; ++row)
-          addRow(s, t, b, h, row);
+          addRow(s, b, h, row);
   }
 
-  void addRow(const AttentionSizes &s, const AttentionTensors &t, int64_t b,
-              int64_t h, int64_t row) {
+  std::vector<double> out, lse, dq, dk, dv, dsinks;
+
+private:
+  void addRow(const AttentionSizes &s, int64_t b, int64_t h, int64_t row) {
     int64_t kv = h / (s.heads / s.keyHeads);
     std::vector<double> weight(s.sequence), bend(s.sequence, 1.0);
-    double sink = s.form.sinks ? std::exp(t.sinks[h]) : 0.0, sum = sink;
+    double sink = s.form.sinks ? std::exp(sinks[h]) : 0.0, sum = sink;
     for (int64_t j = 0; j < s.sequence; ++j) {
       if (!s.sees(b, row, j))
         continue;
       double score = 0.0;
       for (int64_t d = 0; d < s.size; ++d)
-        score += t.q[s.queryAt(b, row, h, d)] * t.k[s.keyAt(b, j, kv, d)];
+        score += q[s.queryAt(b, row, h, d)] * k[s.keyAt(b, j, kv, d)];
       score *= kScale;
       if (double cap = s.form.softCap; cap != 0) {
         bend[j] = 1 - std::tanh(score / cap) * std::tanh(score / cap);
@@ -164,8 +167,8 @@ struct AttentionReference {
     for (int64_t j = 0; j < s.sequence; ++j) {
       weight[j] /= sum;
       for (int64_t d = 0; d < s.valueSize(); ++d) {
-        double g = t.dout[s.outputAt(b, row, h, d)],
-               x = t.v[s.valueAt(b, j, kv, d)];
+        double g = dout[s.outputAt(b, row, h, d)],
+               x = v[s.valueAt(b, j, kv, d)];
         out[s.outputAt(b, row, h, d)] += weight[j] * x;
         dv[s.valueAt(b, j, kv, d)] += weight[j] * g;
         slope[j] += g * x;
@@ -176,12 +179,12 @@ struct AttentionReference {
     for (int64_t j = 0; j < s.sequence; ++j)
       for (int64_t d = 0; d < s.size; ++d) {
         double ds = kScale * weight[j] * (slope[j] - delta) * bend[j];
-        dq[s.queryAt(b, row, h, d)] += ds * t.k[s.keyAt(b, j, kv, d)];
-        dk[s.keyAt(b, j, kv, d)] += ds * t.q[s.queryAt(b, row, h, d)];
+        dq[s.queryAt(b, row, h, d)] += ds * k[s.keyAt(b, j, kv, d)];
+        dk[s.keyAt(b, j, kv, d)] += ds * q[s.queryAt(b, row, h, d)];
       }
   }
 
-  std::vector<double> out, lse, dq, dk, dv, dsinks;
+  std::vector<double> q, k, v, dout, sinks;
 };
 
 /// "func.func @f(...) { %r:n = rota.name operands form : types }".

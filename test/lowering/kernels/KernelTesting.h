@@ -5,6 +5,9 @@
 #ifndef ROTA_TEST_LOWERING_KERNELS_KERNELTESTING_H
 #define ROTA_TEST_LOWERING_KERNELS_KERNELTESTING_H
 
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -49,6 +52,12 @@ public:
       bits >>= 16;
     std::memcpy(&bytes[i * width], &bits, width);
   }
+  std::vector<double> numbers() const {
+    std::vector<double> all(size);
+    for (int64_t i = 0; i < size; ++i)
+      all[i] = (*this)[i];
+    return all;
+  }
   void *data() { return bytes.data(); }
   const std::vector<char> &raw() const { return bytes; }
   int64_t dataBytes() const { return size * width; } // without the guards
@@ -75,6 +84,18 @@ private:
   int64_t size, width;
   std::vector<char> bytes;
 };
+
+/// The processors whose kernels differ: this one, and one with each narrower
+/// vector.
+inline std::vector<const char *> processors() {
+  std::vector<const char *> names = {"native"};
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  if (features.lookup("avx512f"))
+    names.push_back("x86-64-v3");
+  if (features.lookup("avx"))
+    names.push_back("x86-64-v2");
+  return names;
+}
 
 /// "tensor<2x3xf32>".
 inline std::string tensor(std::vector<int64_t> shape, const std::string &type) {

@@ -353,18 +353,19 @@ TEST_P(TokenKernels, RopeAndItsInverse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, TokenKernels,
-    testing::Combine(testing::Values<int64_t>(1, 3, 8, 24, 64, 147),
-                     testing::Values("f32", "bf16"),
-                     testing::Values("native", "x86-64-v3", "x86-64-v2")),
-    [](const auto &info) {
-      std::string name = "C" + std::to_string(std::get<0>(info.param)) + "_" +
-                         std::get<1>(info.param) + "_" +
-                         std::get<2>(info.param);
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(All, TokenKernels,
+                         testing::Combine(testing::Values<int64_t>(1, 3, 8, 24,
+                                                                   64, 147),
+                                          testing::Values("f32", "bf16"),
+                                          testing::ValuesIn(processors())),
+                         [](const auto &info) {
+                           std::string name =
+                               "C" + std::to_string(std::get<0>(info.param)) +
+                               "_" + std::get<1>(info.param) + "_" +
+                               std::get<2>(info.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(TokenKernels, CrossEntropyShowsAnInvalidLogit) {
   auto forward = CompiledOp::create(
