@@ -54,13 +54,12 @@ TEST_P(GpuAttention, AgreesWithPlainLoopInAllOrders) {
   if (s.form.sinks)
     tensors.dsinks.expectNear(expected.dsinks, tolerance, "sinks cotangent");
 
-  for (uint64_t seed : {1, 2}) {
-    AttentionTensors again(s, type);
-    ASSERT_EQ(run(*forward, again.forward(), seed), "");
-    ASSERT_EQ(run(*backward, again.backward(), seed), "");
-    for (size_t i = 0; i < tensors.results().size(); ++i)
-      EXPECT_EQ(tensors.results()[i]->raw(), again.results()[i]->raw()) << i;
-  }
+  // A race is reported in every order: one more is enough.
+  AttentionTensors again(s, type);
+  ASSERT_EQ(run(*forward, again.forward(), /*seed=*/1), "");
+  ASSERT_EQ(run(*backward, again.backward(), /*seed=*/1), "");
+  for (size_t i = 0; i < tensors.results().size(); ++i)
+    EXPECT_EQ(tensors.results()[i]->raw(), again.results()[i]->raw()) << i;
 }
 
 std::string

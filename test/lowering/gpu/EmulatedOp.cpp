@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/lowering/gpu/EmulatedOp.h"
 
-#include "lowering/cpu/Object.h"
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
-#include "lowering/simt/HostKernels.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <bit>
 #include <cstring>
@@ -28,13 +23,16 @@ TensorBytes::TensorBytes(std::string type, int64_t count, int64_t columns,
   std::memset(data(), 0xFF, bytes());
 }
 
+/// References read all elements many times: one letter tells the types apart.
 double TensorBytes::operator[](int64_t i) const {
-  uint32_t bits = 0;
-  int64_t width = type == "bf16" ? 2 : 4;
-  std::memcpy(&bits, data() + i * width, width);
-  if (type == "i32")
-    return int32_t(bits);
-  return std::bit_cast<float>(type == "bf16" ? bits << 16 : bits);
+  if (type[0] == 'b') {
+    uint16_t half;
+    std::memcpy(&half, data() + 2 * i, 2);
+    return std::bit_cast<float>(uint32_t(half) << 16);
+  }
+  uint32_t bits;
+  std::memcpy(&bits, data() + 4 * i, 4);
+  return type[0] == 'i' ? double(int32_t(bits)) : std::bit_cast<float>(bits);
 }
 
 void TensorBytes::set(int64_t i, double value) {
@@ -120,22 +118,10 @@ unsigned EmulatedOp::count(lowering::GpuSynchronization kind) const {
 }
 
 void EmulatedOp::compile(std::optional<Instruction> leftOut) {
-  kernels = nullptr;
-  Location loc = UnknownLoc::get(&context);
-  auto host = lowering::createTargetMachine(loc, {});
-  lowering::HostKernelOptions options;
-  options.leaveOut = leftOut;
-  auto module = lowering::makeHostKernels(loc, *gpu, **host, options);
-  if (failed(module))
-    return;
-  auto object = lowering::emitObject(loc, **module, **host);
-  if (failed(object))
-    return;
-  llvm::ExitOnError check("jit: ");
-  auto jit = check(llvm::orc::LLJITBuilder().create());
-  check(jit->addObjectFile(
-      llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels")));
-  kernels = std::make_unique<EmulatedKernels>(std::move(jit));
+  // Such code runs a few times: most time would be spent on optimizing it.
+  kernels = EmulatedKernels::compile(UnknownLoc::get(&context), *gpu,
+                                     {/*checks=*/true, leftOut}, "native",
+                                     llvm::CodeGenOptLevel::None);
 }
 
 std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,

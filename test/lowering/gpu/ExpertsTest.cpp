@@ -283,7 +283,8 @@ TEST_F(Grouped, Products) {
            {std::tuple(32, 4, 6), {160, 40, 72}, {96, 64, 128}, {64, 33, 7}})
         for (bool adds : {false, true}) {
           check({2, rows, in, out, 8, 2, type, transposed, adds}, false);
-          check({2, rows, in, out, 8, 2, type, false, adds}, true);
+          if (!transposed)
+            check({2, rows, in, out, 8, 2, type, false, adds}, true);
         }
 }
 

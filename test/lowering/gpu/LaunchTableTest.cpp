@@ -2,17 +2,12 @@
 //
 // Kernels for tables of launches, on the emulator: the bits of each launch's
 // own kernel, whatever the shapes and the number of launches.
-#include "lowering/cpu/Object.h"
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
-#include "lowering/simt/HostKernels.h"
 #include "runtime/device/cuda/GatheredLaunches.h"
 #include "test/lowering/gpu/EmulatedOp.h"
 
 #include "mlir/Parser/Parser.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Target/TargetMachine.h"
 
 #include <cstring>
 #include <deque>
@@ -77,17 +72,8 @@ protected:
     llvm::LLVMContext llvmContext;
     auto gpu = lowering::translateForGpu(*modules.begin(), llvmContext);
     ASSERT_TRUE(gpu);
-    Location loc = UnknownLoc::get(&context);
-    auto host = lowering::createTargetMachine(loc, {});
-    auto module = lowering::makeHostKernels(loc, *gpu, **host, {});
-    ASSERT_TRUE(succeeded(module));
-    auto object = lowering::emitObject(loc, **module, **host);
-    ASSERT_TRUE(succeeded(object));
-    llvm::ExitOnError check("jit: ");
-    auto jit = check(llvm::orc::LLJITBuilder().create());
-    check(jit->addObjectFile(
-        llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels")));
-    kernels = std::make_unique<EmulatedKernels>(std::move(jit));
+    kernels = EmulatedKernels::compile(UnknownLoc::get(&context), *gpu, {});
+    ASSERT_TRUE(kernels);
   }
 
   void run(const std::string &symbol, int64_t blocks,

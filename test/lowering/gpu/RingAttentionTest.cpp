@@ -6,6 +6,8 @@
 #include "test/lowering/gpu/EmulatedOp.h"
 #include "test/lowering/kernels/AttentionTesting.h"
 
+#include <map>
+
 using namespace rota::testing;
 using rota::test::EmulatedOp;
 
@@ -77,8 +79,14 @@ struct RingCase {
   }
 };
 
-void run(const std::string &source, const std::vector<Buffer *> &buffers) {
-  auto op = EmulatedOp::create(source);
+/// Ops by their sources: those of both ranks are the same.
+using Ops = std::map<std::string, std::unique_ptr<EmulatedOp>>;
+
+void run(Ops &ops, const std::string &source,
+         const std::vector<Buffer *> &buffers) {
+  std::unique_ptr<EmulatedOp> &op = ops[source];
+  if (!op)
+    op = EmulatedOp::create(source);
   ASSERT_TRUE(op) << source;
   std::vector<char *> pointers;
   for (Buffer *buffer : buffers)
@@ -89,8 +97,8 @@ void run(const std::string &source, const std::vector<Buffer *> &buffers) {
 
 /// What one rank has and computes.
 struct RingRank {
-  RingRank(const RingCase &c, int number)
-      : c(c), s(c.block()), number("i32", 1), other("i32", 1),
+  RingRank(const RingCase &c, Ops &ops, int number)
+      : c(c), ops(ops), s(c.block()), number("i32", 1), other("i32", 1),
         q(c.type, s.queries()), k(c.type, s.keys()), v(c.type, s.values()),
         dout(c.type, s.outputs()), out(c.type, s.outputs()),
         wide("f32", s.outputs()), line("f32", s.lines()), lse("f32", s.lines()),
@@ -109,18 +117,19 @@ struct RingRank {
     return operands;
   }
   void forward(RingRank &keys) {
-    run(c.forward(false, "f32"), {&q, &k, &v, &wide, &line});
-    run(c.forward(true, c.type),
+    run(ops, c.forward(false, "f32"), {&q, &k, &v, &wide, &line});
+    run(ops, c.forward(true, c.type),
         withPosition({&q, &keys.k, &keys.v, &wide, &line}, {&out, &lse}));
   }
   void backward(RingRank &keys) {
-    run(c.backward(false), {&dout, &q, &k, &v, &out, &lse, &dq, &dk, &dv});
-    run(c.backward(true),
+    run(ops, c.backward(false), {&dout, &q, &k, &v, &out, &lse, &dq, &dk, &dv});
+    run(ops, c.backward(true),
         withPosition({&dout, &q, &keys.k, &keys.v, &out, &lse},
                      {&dqOther, &dkOther, &dvOther}));
   }
 
   RingCase c;
+  Ops &ops;
   AttentionSizes s;
   Buffer number, other, q, k, v, dout, out, wide, line, lse;
   Buffer dq, dqOther, dk, dv, dkOther, dvOther; // own block, the other's
@@ -139,7 +148,8 @@ TEST_P(GpuRing, IsAttentionToBothBlocks) {
   AttentionSizes s = c.block();
   AttentionTensors tensors(c.both, c.type);
   AttentionReference expected(c.both, tensors);
-  std::vector<RingRank> ranks = {RingRank(c, 0), RingRank(c, 1)};
+  Ops ops;
+  std::vector<RingRank> ranks = {RingRank(c, ops, 0), RingRank(c, ops, 1)};
   for (int r : {0, 1}) {
     takeBlock(tensors.q, r, s.queries(), ranks[r].q);
     takeBlock(tensors.k, r, s.keys(), ranks[r].k);

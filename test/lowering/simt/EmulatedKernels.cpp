@@ -26,6 +26,36 @@ EmulatedKernels::EmulatedKernels(std::unique_ptr<llvm::orc::LLJIT> jit)
 
 EmulatedKernels::~EmulatedKernels() = default;
 
+std::unique_ptr<EmulatedKernels>
+EmulatedKernels::compile(Location loc, const llvm::Module &gpu,
+                         const lowering::HostKernelOptions &options,
+                         const std::string &processor,
+                         llvm::CodeGenOptLevel level) {
+  lowering::TargetOptions target;
+  target.cpu = processor;
+  auto host = lowering::createTargetMachine(loc, target);
+  if (failed(host))
+    return nullptr;
+  (*host)->setOptLevel(level);
+  auto hostModule = lowering::makeHostKernels(loc, gpu, **host, options);
+  if (failed(hostModule))
+    return nullptr;
+  auto object = lowering::emitObject(loc, **hostModule, **host);
+  if (failed(object))
+    return nullptr;
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit) {
+    ADD_FAILURE() << llvm::toString(jit.takeError());
+    return nullptr;
+  }
+  if (auto error = (*jit)->addObjectFile(
+          llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels"))) {
+    ADD_FAILURE() << llvm::toString(std::move(error));
+    return nullptr;
+  }
+  return std::unique_ptr<EmulatedKernels>(new EmulatedKernels(std::move(*jit)));
+}
+
 const RotaSimtKernel *EmulatedKernels::find(StringRef name) {
   auto address = jit->lookup((name + ".simt").str());
   if (!address) {
@@ -84,27 +114,8 @@ std::unique_ptr<GpuKernels> GpuKernels::services() {
 std::unique_ptr<EmulatedKernels>
 GpuKernels::compile(const lowering::HostKernelOptions &options,
                     const std::string &processor) {
-  Location loc = UnknownLoc::get(&mlirContext);
-  auto host = lowering::createTargetMachine(loc, {processor});
-  if (failed(host))
-    return nullptr;
-  auto hostModule = lowering::makeHostKernels(loc, *module, **host, options);
-  if (failed(hostModule))
-    return nullptr;
-  auto object = lowering::emitObject(loc, **hostModule, **host);
-  if (failed(object))
-    return nullptr;
-  auto jit = llvm::orc::LLJITBuilder().create();
-  if (!jit) {
-    ADD_FAILURE() << llvm::toString(jit.takeError());
-    return nullptr;
-  }
-  if (auto error = (*jit)->addObjectFile(
-          llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels"))) {
-    ADD_FAILURE() << llvm::toString(std::move(error));
-    return nullptr;
-  }
-  return std::make_unique<EmulatedKernels>(std::move(*jit));
+  return EmulatedKernels::compile(UnknownLoc::get(&mlirContext), *module,
+                                  options, processor);
 }
 
 std::string GpuKernels::takeDiagnostics() { return std::move(diagnostics); }

@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/CodeGen.h"
 
 namespace llvm::orc {
 class LLJIT;
@@ -23,12 +24,21 @@ namespace rota::test {
 /// Kernels on the host; they live as long as this object.
 class EmulatedKernels {
 public:
-  explicit EmulatedKernels(std::unique_ptr<llvm::orc::LLJIT> jit);
+  /// The kernels of `gpu`, the LLVM IR that becomes PTX, for a processor as
+  /// -march names it. Null, with diagnostics at `loc`, when the emulator does
+  /// not know an instruction.
+  static std::unique_ptr<EmulatedKernels>
+  compile(mlir::Location loc, const llvm::Module &gpu,
+          const lowering::HostKernelOptions &options,
+          const std::string &processor = "native",
+          llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
   ~EmulatedKernels();
   /// The description of a kernel; fails the test when there is none.
   const RotaSimtKernel *find(llvm::StringRef name);
 
 private:
+  explicit EmulatedKernels(std::unique_ptr<llvm::orc::LLJIT> jit);
+
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 
