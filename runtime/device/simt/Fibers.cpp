@@ -63,6 +63,8 @@ void Fibers::switchTo(uint32_t from, uint32_t to) {
 
 void Fibers::leave(uint32_t from) { switchTo(from, capacity); }
 
+void Fibers::prefetch(uint32_t) const {}
+
 #else
 
 struct Fibers::Context {
@@ -126,6 +128,12 @@ void Fibers::switchTo(uint32_t from, uint32_t to) {
 }
 
 void Fibers::leave(uint32_t from) { switchTo(from, capacity); }
+
+void Fibers::prefetch(uint32_t fiber) const {
+  const char *top = static_cast<char *>(contexts[fiber].stackPointer);
+  for (int line = 0; line < 3; ++line)
+    __builtin_prefetch(top + 64 * line);
+}
 
 #endif
 

@@ -38,6 +38,8 @@ public:
   void leave(uint32_t from);
 
   bool isOnStack(uint32_t fiber, const void *address) const;
+  /// Fetches what a switch to the fiber reads: it probably runs next.
+  void prefetch(uint32_t fiber) const;
 
 private:
   struct Context;

@@ -26,12 +26,13 @@ uint32_t ThreadScheduler::takeNext() {
   if (random && waiting > 1) {
     // Knuth's linear congruential generator; its high bits are used.
     *random = *random * 6364136223846793005ull + 1442695040888963407ull;
-    size_t pick = (first + (*random >> 33) % waiting) % ready.size();
-    std::swap(ready[first], ready[pick]);
+    std::swap(ready[first], ready[placeOf((*random >> 33) % waiting)]);
   }
   uint32_t next = ready[first];
-  first = (first + 1) % ready.size();
+  first = placeOf(1);
   --waiting;
+  if (waiting > 0)
+    fibers.prefetch(ready[first]);
   return next;
 }
 
@@ -45,7 +46,7 @@ void ThreadScheduler::suspend() {
 }
 
 void ThreadScheduler::wake(uint32_t thread) {
-  ready[(first + waiting++) % ready.size()] = thread;
+  ready[placeOf(waiting++)] = thread;
 }
 
 void ThreadScheduler::stop() {

@@ -37,6 +37,12 @@ public:
 
 private:
   uint32_t takeNext();
+  /// The place in the ring `distance` places after the first, less than a
+  /// round.
+  size_t placeOf(size_t distance) const {
+    size_t place = first + distance;
+    return place < ready.size() ? place : place - ready.size();
+  }
 
   Fibers fibers;
   std::vector<uint32_t> ready; // a ring
