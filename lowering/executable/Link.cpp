@@ -40,11 +40,12 @@ FailureOr<std::string> findDriver(Location loc, const LinkOptions &options) {
                   "clang-22, or name one with --linker)";
 }
 
-FailureOr<std::string> findRuntime(Location loc) {
+FailureOr<std::string> findRuntime(Location loc, bool shared) {
   static int anchor;
   std::string program = fs::getMainExecutable(nullptr, &anchor);
   SmallString<256> library(path::parent_path(path::parent_path(program)));
-  path::append(library, "lib", "librota_runtime.a");
+  path::append(library, "lib", "librota_runtime");
+  library += shared ? ".so" : ".a";
   if (fs::exists(library))
     return library.str().str();
   return emitError(loc) << "expected the runtime library at '" << library
@@ -77,7 +78,7 @@ LogicalResult linkTrainer(Location loc, ArrayRef<StringRef> objects,
   auto driver = findDriver(loc, options);
   if (failed(driver))
     return failure();
-  auto runtime = findRuntime(loc);
+  auto runtime = findRuntime(loc, options.runsHere);
   if (failed(runtime))
     return failure();
   std::error_code error;

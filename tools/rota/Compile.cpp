@@ -97,6 +97,7 @@ ExitCode compileTrainer(Command verb, RunOptions &options,
                         const lowering::MemoryFile &trainer,
                         std::unique_ptr<CheckpointModel> temporary) {
   options.emit = Level::Executable;
+  options.compiler.link.runsHere = true;
   auto start = std::chrono::steady_clock::now();
   if (ExitCode code = compile(verb, options, trainer.path()))
     return code;
