@@ -14,6 +14,7 @@
 #include "runtime/train/state/Identity.h"
 
 #include <filesystem>
+#include <fmt/format.h>
 
 namespace rota {
 
@@ -103,6 +104,19 @@ bool checkOutput(const std::string &path, std::string &error) {
   } catch (const InputError &failure) {
     error = failure.what();
     return false;
+  }
+}
+
+ExitCode reportErrors(const std::function<void()> &work) {
+  try {
+    work();
+    return kExitSuccess;
+  } catch (const InputError &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitBadInput;
+  } catch (const std::exception &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitRunFailed;
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include "tools/rota/options/RunOptions.h"
 
+#include <functional>
+
 namespace rota {
 
 /// Whether the data, weights and checkpoint that `options` name are there and
@@ -25,6 +27,9 @@ std::optional<int64_t> finishedSteps(const RunOptions &options);
 
 /// Whether a file can be written at `path`; else the reason in `error`.
 bool checkOutput(const std::string &path, std::string &error);
+
+/// Does the work of a verb, and prints the error that it throws.
+ExitCode reportErrors(const std::function<void()> &work);
 
 } // namespace rota
 

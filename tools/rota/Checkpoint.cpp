@@ -2,6 +2,7 @@
 //
 // The verb checkpoint. Compiled with exceptions, since the reader of
 // checkpoints reports by them; they do not leave this file.
+#include "tools/rota/CheckInputs.h"
 #include "tools/rota/Verbs.h"
 
 #include "runtime/checkpoint/BestValidation.h"
@@ -149,12 +150,9 @@ int runAction(const RunOptions &options) {
 } // namespace
 
 int runCheckpoint(const RunOptions &options) {
-  try {
-    return runAction(options);
-  } catch (const InputError &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitBadInput;
-  }
+  int code = kExitSuccess;
+  ExitCode failure = reportErrors([&] { code = runAction(options); });
+  return failure ? failure : code;
 }
 
 } // namespace rota

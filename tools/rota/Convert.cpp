@@ -2,6 +2,7 @@
 //
 // The verb convert. Compiled with exceptions, since the reader of checkpoints
 // reports by them; they do not leave this file.
+#include "tools/rota/CheckInputs.h"
 #include "tools/rota/Verbs.h"
 #include "tools/rota/options/AdapterOptions.h"
 
@@ -136,17 +137,10 @@ static void convertCheckpoint(const RunOptions &options) {
 }
 
 int runConvert(const RunOptions &options) {
-  try {
+  return reportErrors([&] {
     isHub(options.checkpoint) ? convertHub(options)
                               : convertCheckpoint(options);
-    return kExitSuccess;
-  } catch (const InputError &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitBadInput;
-  } catch (const RunError &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitRunFailed;
-  }
+  });
 }
 
 } // namespace rota

@@ -231,14 +231,9 @@ static int generate(RunOptions options) {
 }
 
 int runGenerate(const RunOptions &options) {
-  try {
-    return generate(options);
-  } catch (const InputError &error) {
-    return reportBadInput(error.what());
-  } catch (const std::exception &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitRunFailed;
-  }
+  int code = kExitSuccess;
+  ExitCode failure = reportErrors([&] { code = generate(options); });
+  return failure ? failure : code;
 }
 
 } // namespace rota

@@ -2,6 +2,8 @@
 //
 // The verb machine: lists the machines that plans know, shows one, measures
 // this host.
+#include "tools/rota/CheckInputs.h"
+#include "tools/rota/Compile.h"
 #include "tools/rota/Terminal.h"
 #include "tools/rota/Verbs.h"
 
@@ -162,13 +164,9 @@ void showProgress(const std::string &part, double share) {
 }
 
 int measureMachine(const RunOptions &options) {
-  try {
-    if (!options.output.empty())
-      checkWritable(options.output);
-  } catch (const InputError &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitBadInput;
-  }
+  if (std::string error;
+      !options.output.empty() && !checkOutput(options.output, error))
+    return reportBadInput(error);
   HostRequest request;
   request.seconds = options.measureSeconds;
   request.cores = availableCores();

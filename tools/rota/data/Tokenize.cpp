@@ -2,6 +2,7 @@
 //
 // The verbs tokenize and detokenize. Compiled with exceptions, by which the
 // runtime reports; they do not leave this file.
+#include "tools/rota/CheckInputs.h"
 #include "tools/rota/Verbs.h"
 #include "tools/rota/data/TokenizeData.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled with exceptions, by which the runtime reports; those of
-// reportErrors do not leave this file.
+// Compiled with exceptions, by which the runtime reports.
 #include "tools/rota/data/TokenizeData.h"
 
 #include "runtime/data/DataPaths.h"
@@ -12,6 +11,7 @@
 #include "runtime/tokenizer/files/TokenCache.h"
 #include "runtime/tokenizer/files/TokenizerSettings.h"
 #include "runtime/train/rank/Launch.h"
+#include "tools/rota/CheckInputs.h"
 #include "tools/rota/Terminal.h"
 
 #include <charconv>
@@ -259,19 +259,6 @@ private:
 };
 
 } // namespace
-
-ExitCode reportErrors(const std::function<void()> &work) {
-  try {
-    work();
-    return kExitSuccess;
-  } catch (const InputError &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitBadInput;
-  } catch (const std::exception &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kExitRunFailed;
-  }
-}
 
 ExitCode findDocumentEnd(RunOptions &options) {
   return reportErrors([&] {

@@ -7,8 +7,6 @@
 #include "runtime/tokenizer/files/TokenizeFiles.h"
 #include "tools/rota/options/RunOptions.h"
 
-#include <functional>
-
 namespace rota {
 
 /// What the options say of texts, without files and output. Throws InputError.
@@ -26,9 +24,6 @@ std::string describe(const TokenizeSummary &summary);
 void showProgress(const TokenProgress &progress, double share);
 /// Ends that line.
 void endProgress();
-
-/// Does the work, and prints the error that it throws.
-ExitCode reportErrors(const std::function<void()> &work);
 
 /// Finds the end token of documents that 'document-mask' keeps apart: that of
 /// the tokenizer, or a number. Prints an error.
