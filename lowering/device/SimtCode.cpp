@@ -4,6 +4,8 @@
 #include "lowering/device/GpuDeviceCode.h"
 #include "lowering/simt/TrainerKernels.h"
 
+#include "llvm/Transforms/Utils/Cloning.h"
+
 using namespace mlir;
 
 namespace rota::lowering {
@@ -11,19 +13,25 @@ namespace {
 
 class SimtCode : public GpuDeviceCode {
 public:
-  SimtCode(const llvm::TargetMachine &host, bool checks) : host(host) {
-    options.checks = checks;
+  SimtCode(const llvm::TargetMachine &host, const TargetOptions &target)
+      : host(host), chip(target.gpus.empty() ? "sm_90" : target.gpus.front()) {
+    options.checks = !target.unchecked;
   }
 
   std::optional<std::string> codeOptions() const override {
-    return options.checks ? "simt" : "simt unchecked";
+    return "simt " + chip + (options.checks ? "" : " unchecked");
   }
 
 protected:
+  KernelForms forms() const override {
+    return chip == kWarpgroupChip ? KernelForms::All : KernelForms::Common;
+  }
   FailureOr<std::vector<GpuCode>>
   makeCode(Location loc, llvm::Module &trainer,
            const llvm::Module &gpu) const override {
-    auto code = linkHostKernels(loc, trainer, gpu, host, options);
+    std::unique_ptr<llvm::Module> kernels = llvm::CloneModule(gpu);
+    selectForms(*kernels, chip);
+    auto code = linkHostKernels(loc, trainer, *kernels, host, options);
     if (failed(code))
       return failure();
     return std::vector<GpuCode>{*code};
@@ -31,6 +39,7 @@ protected:
 
 private:
   const llvm::TargetMachine &host;
+  std::string chip; // whose forms of kernels run
   HostKernelOptions options;
 };
 
@@ -38,7 +47,7 @@ private:
 
 std::unique_ptr<DeviceCode> makeSimtCode(const TargetOptions &target,
                                          const llvm::TargetMachine &host) {
-  return std::make_unique<SimtCode>(host, !target.unchecked);
+  return std::make_unique<SimtCode>(host, target);
 }
 
 } // namespace rota::lowering

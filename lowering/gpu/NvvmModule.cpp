@@ -38,9 +38,6 @@ constexpr Chip kChips[] = {{"sm_80", "+ptx80"},
                            {"sm_100", "+ptx86"},
                            {"sm_100a", "+ptx86"}};
 
-/// The chip that has instructions of warpgroups.
-constexpr StringRef kWarpgroupChip = "sm_90a";
-
 std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip) {
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();
@@ -152,8 +149,8 @@ std::string unfitForTrainers(StringRef chip) {
   return llvm::is_contained(known, chip) ? "" : expectedChip(known, chip);
 }
 
-/// Leaves each kernel in one form, under its own name.
-static void selectForms(llvm::Module &module, bool hasWarpgroups) {
+void selectForms(llvm::Module &module, StringRef chip) {
+  bool hasWarpgroups = chip == kWarpgroupChip;
   for (llvm::Function &form : llvm::make_early_inc_range(module)) {
     StringRef name = form.getName();
     if (!name.consume_back(kWarpgroupForm))
@@ -175,7 +172,7 @@ FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,
     return emitError(loc, unknownChip(name));
   std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
   llvm::StripDebugInfo(*copy);
-  selectForms(*copy, name == kWarpgroupChip);
+  selectForms(*copy, name);
   SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager codegen;

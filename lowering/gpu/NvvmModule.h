@@ -17,6 +17,9 @@ class Module;
 
 namespace rota::lowering {
 
+/// The chip that has instructions of warpgroups.
+inline constexpr llvm::StringRef kWarpgroupChip = "sm_90a";
+
 /// Whether a module has kernels in the form for all chips alone, or also in
 /// that for warpgroups (kWarpgroupForm).
 enum class KernelForms { Common, All };
@@ -38,6 +41,9 @@ std::string unfitForTrainers(llvm::StringRef chip);
 
 /// An error message for a chip that emitPtx does not know; empty for others.
 std::string unknownChip(llvm::StringRef name);
+
+/// Leaves each kernel in the form that `chip` has, under its own name.
+void selectForms(llvm::Module &module, llvm::StringRef chip);
 
 /// The PTX text of such a module, which stays as it is, for `chip`: sm_80,
 /// sm_90 or sm_100, with or without the letter of a chip's own instructions.

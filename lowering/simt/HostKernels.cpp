@@ -125,7 +125,8 @@ static LogicalResult checkStack(mlir::Location loc, const Function &function) {
 static LogicalResult rewrite(mlir::Location loc, Function &function,
                              ServiceCalls &services, bool checks) {
   dropPromises(function);
-  if (failed(checkInstructions(loc, function)))
+  if (failed(expandAssembly(loc, function)) ||
+      failed(checkInstructions(loc, function)))
     return failure();
   if (checks)
     addChecks(function, services);

@@ -17,6 +17,10 @@ using SharedSizes = llvm::DenseMap<llvm::Function *, uint64_t>;
 /// Puts a check in front of each access of memory that is not the thread's own.
 void addChecks(llvm::Function &function, ServiceCalls &services);
 
+/// Replaces assembly by loads and intrinsics of NVPTX. Comes before checks.
+llvm::LogicalResult expandAssembly(mlir::Location loc,
+                                   llvm::Function &function);
+
 /// Replaces the intrinsics of NVPTX by calls of services.
 llvm::LogicalResult emulateIntrinsics(mlir::Location loc,
                                       llvm::Function &function,

@@ -43,7 +43,7 @@ func.func @f(%q: tensor<2x130x6x64xf32>, %k: tensor<2x130x2x64xf32>, %v: tensor<
 // waits for a tile of 64 keys and values, starts the copies of the next one (four
 // for each), where there is one, and has 2 x 64 products. It masks scores on the
 // diagonal only. Rows beyond the sequence are copied as zeros.
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 24, 1, 1>
 // CHECK-SAME: nvvm.minctasm = 2 : i32
 // CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
@@ -80,7 +80,7 @@ func.func @f(%q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tenso
 
 // Rows of 12 chunks have 16 threads, four of them idle. A product with the keys
 // has six steps of 16 columns, each for two fragments and 32 keys.
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0(
 // CHECK: arith.cmpi ult, %{{.*}}, %c12_i32
 // CHECK: scf.if
 // CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
@@ -99,7 +99,7 @@ func.func @f(%q: tensor<1x128x1x96xbf16>) -> tensor<1x128x1x96xbf16> {
 // -----
 
 // Rows of five chunks: the sixth is zeros.
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0(
 // CHECK: %[[WITHIN:.*]] = arith.cmpi ult, %{{.*}}, %c5_i32
 // CHECK: arith.cmpi ult, %{{.*}}, %c6_i32
 // CHECK: scf.if
@@ -163,7 +163,7 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 // copies of the next one, where there is one; logsumexp and delta come in
 // accesses of 4 bytes. It masks scores on the diagonal only.
 // CHECK-LABEL: gpu.func @kernel_attention_delta_0
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 8, 1, 1>
 // CHECK-COUNT-20: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca, %{{.*}} :
@@ -186,7 +186,7 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-NOT: nvvm.barrier
 // CHECK-COUNT-2: nvvm.bar.warp.sync
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_query_grad_2
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_query_grad_2(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 24, 1, 1>
 // CHECK-COUNT-20: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK: scf.for
@@ -217,7 +217,7 @@ func.func @f(%do: tensor<2x130x6x64xbf16>, %q: tensor<2x130x6x64xbf16>, %k: tens
 // Sums of keys and of values of large heads have blocks of their own: two for
 // each 128 keys. Each product of 16 rows with a tile of 16 has nine steps of 16
 // columns. Sums of values do not need the cotangents of weights.
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1(
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 4, 1, 1>
 // CHECK: nvvm.barrier
 // CHECK-COUNT-54: nvvm.mma.sync
@@ -274,7 +274,7 @@ func.func @f(%q: tensor<1x17x1x128xf32>, %lse: tensor<1x1x17xf32>) -> tensor<1x1
 // tiles of 64, but not before the sequence, and the mask runs at both ends of the
 // window. A maximum begins at the sink, and each of four lanes with a quarter of
 // its weight 1.
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0(
 // CHECK: arith.constant 2.500000e-01 : f32
 // CHECK: %[[BEGIN:.*]] = arith.maxsi
 // CHECK: scf.for %{{.*}} = %[[BEGIN]] to
@@ -293,7 +293,7 @@ func.func @f(%q: tensor<1x512x2x64xbf16>, %sinks: tensor<2xf32>) -> tensor<1x512
 
 // No mask: whole tiles of keys that every query sees. A soft cap is a power and a
 // division for each score.
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0(
 // CHECK: scf.for
 // CHECK-COUNT-64: nvvm.mma.sync
 // CHECK-COUNT-64: arith.divf
