@@ -9,6 +9,17 @@ using namespace mlir;
 
 namespace rota::lowering {
 
+void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
+                 Value condition) {
+  Value bytes;
+  if (condition)
+    bytes = k.select(condition, k.i32(size), k.i32(0));
+  auto cache = size == kAccessBytes ? NVVM::LoadCacheModifierKind::CG
+                                    : NVVM::LoadCacheModifierKind::CA;
+  NVVM::CpAsyncOp::create(k.ops(), to.base, from.base, uint32_t(size), cache,
+                          bytes);
+}
+
 /// The elements of a struct.
 static SmallVector<Value> unpack(GpuBuilder &k, Value value) {
   SmallVector<Value> elements;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ldmatrix and mma.sync of bf16. A fragment is what the 32 lanes of a warp hold
-// of a matrix of 16 rows: lane l has elements 2 (l % 4) and the next of rows
-// l / 4 and l / 4 + 8.
+// cp.async, and ldmatrix and mma.sync of bf16. A fragment is what the 32 lanes
+// of a warp hold of a matrix of 16 rows: lane l has elements 2 (l % 4) and the
+// next of rows l / 4 and l / 4 + 8.
 #ifndef ROTA_LOWERING_GPU_MATRIXINSTRUCTIONS_H
 #define ROTA_LOWERING_GPU_MATRIXINSTRUCTIONS_H
 
@@ -11,6 +11,11 @@
 #include <array>
 
 namespace rota::lowering {
+
+/// Starts a copy of `size` bytes from global to shared memory; zeros take the
+/// place of all of them where there is a condition and it does not hold.
+void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
+                 mlir::Value condition);
 
 /// Four registers (i32) of two bf16 each.
 using MatrixFragment = std::array<mlir::Value, 4>;

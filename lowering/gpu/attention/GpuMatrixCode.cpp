@@ -52,19 +52,6 @@ void GpuMatrixCode::whenChunk(Value chunk, int64_t count,
     k.when(k.isWithin(chunk, count), body);
 }
 
-/// Starts a copy of `size` bytes; zeros take the place of all of them where
-/// there is a condition and it does not hold.
-static void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
-                        Value condition) {
-  Value bytes;
-  if (condition)
-    bytes = k.select(condition, k.i32(size), k.i32(0));
-  auto cache = size == kAccessBytes ? NVVM::LoadCacheModifierKind::CG
-                                    : NVVM::LoadCacheModifierKind::CA;
-  NVVM::CpAsyncOp::create(k.ops(), to.base, from.base, uint32_t(size), cache,
-                          bytes);
-}
-
 void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t sequence,
                               MatrixTile tile) {
   int64_t across = threadsOfRow(), down = block.threads() / across;

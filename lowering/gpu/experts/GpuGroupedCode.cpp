@@ -20,8 +20,8 @@ std::string GroupedProduct::key() const {
 GroupedCode::GroupedCode(GpuBuilder &k, const GroupedProduct &product)
     : k(k), product(product), shape(product.shape),
       groups(shape, k.argument(0, k.ops().getI32Type()).base),
-      tiles(
-          GpuTileProduct::make(k, shape.element, {shape.width, product.out})) {}
+      tileRows(product.tile()),
+      tiles(GpuTileProduct::make(k, shape.element, product.widths())) {}
 
 static Value loadIndex(GpuBuilder &k, Memory memory, Value at) {
   return arith::ExtSIOp::create(k.ops(), k.ops().getI64Type(),
@@ -65,14 +65,16 @@ static Value noNumber(GpuBuilder &k, Value sum) {
 void GroupedCode::emitProduct() {
   int64_t in = shape.width, out = product.out, experts = shape.expertsOfBlock();
   Value number = k.widen(k.block());
-  Value column = k.mul(k.rem(number, product.columnTiles()), kTile);
+  Value column = k.mul(k.rem(number, product.columnTiles()), tileRows);
   Value tile = k.div(number, product.columnTiles());
-  Value inBlock = k.mul(k.rem(tile, product.rowTilesOfBlock()), kTile);
-  Value group = k.div(tile, product.rowTilesOfBlock());
-  Value block = k.rem(group, shape.blocks),
-        sequence = k.div(group, shape.blocks);
+  // Blocks that run at one time have rows of few experts, in all sequences: so
+  // their matrices are in a cache.
+  Value sequence = k.rem(tile, shape.batch), group = k.div(tile, shape.batch);
+  Value inBlock = k.mul(k.rem(group, product.rowTilesOfBlock()), tileRows);
+  Value block = k.div(group, product.rowTilesOfBlock());
   Value low = k.add(k.mul(block, shape.rowsOfBlock()), inBlock);
-  Value rows = k.min(k.sub(k.i64(shape.rowsOfBlock()), inBlock), k.i64(kTile));
+  Value rows =
+      k.min(k.sub(k.i64(shape.rowsOfBlock()), inBlock), k.i64(tileRows));
   Value high = k.add(low, rows), columns = k.sub(k.i64(out), column);
 
   Value firstExpert = k.mul(block, experts);
@@ -83,8 +85,7 @@ void GroupedCode::emitProduct() {
   Value row = k.add(k.mul(sequence, shape.rows), low);
   Memory to =
       k.offset(k.argument(3, product.stored), k.add(k.mul(row, out), column));
-  TileSide a{k.offset(k.argument(1, shape.element), k.mul(row, in)),
-             /*depthLast=*/true, in, rows};
+  Memory left = k.offset(k.argument(1, shape.element), k.mul(row, in));
   Memory matrices = k.argument(2, shape.element);
   auto ofExpert = [&](Value expert) {
     Value start = k.mul(k.add(firstExpert, expert), in * out);
@@ -98,13 +99,16 @@ void GroupedCode::emitProduct() {
     Value from = k.max(loadIndex(k, firsts, expert), low);
     Value until = k.min(loadIndex(k, ends, expert), high);
     k.when(k.isLess(from, until), [&] {
-      Values sums = tiles->multiply(a, ofExpert(expert), k.i64(0), k.i64(in),
-                                    tiles->zeros());
+      from = k.sub(from, low);
+      until = k.sub(until, low);
+      TileSide a{left, /*depthLast=*/true, in, until, from};
+      TileSide b = ofExpert(expert);
+      Values sums = tiles->multiply(
+          1, [&](Value) { return std::pair(k.i64(0), k.i64(in)); },
+          [&](Value) { return std::pair(a, b); }, tiles->zeros());
       for (Value &sum : sums)
         sum = k.select(isOver, noNumber(k, sum), sum);
-      tiles->store(sums,
-                   {to, out, k.sub(from, low), k.sub(until, low), columns},
-                   product.accumulate);
+      tiles->store(sums, {to, out, from, until, columns}, product.accumulate);
     });
   });
   if (product.accumulate)
@@ -121,24 +125,24 @@ void GroupedCode::emitProduct() {
 void GroupedCode::emitGradient() {
   int64_t in = shape.width, out = product.out;
   Value number = k.widen(k.block());
-  Value column = k.mul(k.rem(number, product.columnTiles()), kTile);
+  Value column = k.mul(k.rem(number, product.columnTiles()), tileRows);
   Value rest = k.div(number, product.columnTiles());
-  Value row = k.mul(k.rem(rest, product.matrixTiles()), kTile);
+  Value row = k.mul(k.rem(rest, product.matrixTiles()), tileRows);
   Value expert = k.div(rest, product.matrixTiles());
   Value rows = k.sub(k.i64(in), row), columns = k.sub(k.i64(out), column);
   Memory lhs = k.argument(1, shape.element), rhs = k.argument(2, shape.element);
-  auto ofSequence = [&](Value sequence, ValueRange sums) {
-    Value start = k.mul(sequence, shape.rows);
-    TileSide a{k.offset(lhs, k.add(k.mul(start, in), row)),
-               /*depthLast=*/false, in, rows};
-    TileSide b{k.offset(rhs, k.add(k.mul(start, out), column)),
-               /*depthLast=*/false, out, columns};
-    return tiles->multiply(
-        a, b, loadIndex(k, groups.firsts(k, sequence), expert),
-        loadIndex(k, groups.ends(k, sequence), expert), sums);
+  auto depthsOf = [&](Value sequence) {
+    return std::pair(loadIndex(k, groups.firsts(k, sequence), expert),
+                     loadIndex(k, groups.ends(k, sequence), expert));
   };
-  Values sums =
-      k.loop(k.i64(0), k.i64(shape.batch), 1, tiles->zeros(), ofSequence);
+  auto sidesOf = [&](Value sequence) {
+    Value start = k.mul(sequence, shape.rows);
+    return std::pair(TileSide{k.offset(lhs, k.add(k.mul(start, in), row)),
+                              /*depthLast=*/false, in, rows},
+                     TileSide{k.offset(rhs, k.add(k.mul(start, out), column)),
+                              /*depthLast=*/false, out, columns});
+  };
+  Values sums = tiles->multiply(shape.batch, depthsOf, sidesOf, tiles->zeros());
   Value start = k.mul(expert, in * out);
   start = k.add(start, k.add(k.mul(row, out), column));
   tiles->store(sums,

@@ -7,6 +7,8 @@
 #include "lowering/gpu/experts/GpuTileProduct.h"
 #include "lowering/kernels/experts/Groups.h"
 
+#include <array>
+
 namespace rota::lowering {
 
 /// For each sequence the first row and the end of each expert's rows, and
@@ -46,8 +48,6 @@ private:
 /// `rota.grouped_product` or its derivative, whose right matrix has rows as the
 /// left one.
 struct GroupedProduct {
-  static constexpr int64_t kTile = GpuTileProduct::kTile;
-
   GroupShape shape; // of the left matrix
   int64_t out;
   bool transposed;
@@ -55,14 +55,19 @@ struct GroupedProduct {
   bool accumulate;
 
   std::string key() const;
+  /// Elements of the rows of both matrices.
+  std::array<int64_t, 2> widths() const { return {shape.width, out}; }
+  int64_t tile() const {
+    return GpuTileProduct::tileOf(shape.element, widths());
+  }
   int64_t rowTilesOfBlock() const {
-    return llvm::divideCeil(shape.rowsOfBlock(), kTile);
+    return llvm::divideCeil(shape.rowsOfBlock(), tile());
   }
   int64_t rowTiles() const {
     return shape.batch * shape.blocks * rowTilesOfBlock();
   }
-  int64_t matrixTiles() const { return llvm::divideCeil(shape.width, kTile); }
-  int64_t columnTiles() const { return llvm::divideCeil(out, kTile); }
+  int64_t matrixTiles() const { return llvm::divideCeil(shape.width, tile()); }
+  int64_t columnTiles() const { return llvm::divideCeil(out, tile()); }
 };
 
 class GroupedCode {
@@ -80,7 +85,6 @@ public:
 
 private:
   using Values = GpuTileProduct::Values;
-  static constexpr int64_t kTile = GpuTileProduct::kTile;
 
   /// The experts, of those that begin at `firsts` and `ends`, that have rows in
   /// [low, high): first, end.
@@ -91,6 +95,7 @@ private:
   const GroupedProduct &product;
   const GroupShape &shape;
   GroupTable groups;
+  int64_t tileRows;
   std::unique_ptr<GpuTileProduct> tiles;
 };
 

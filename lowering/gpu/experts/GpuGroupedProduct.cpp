@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of rows that lie in groups, and their derivative in the matrices, on
-// f32 units. Counts are data: a block of threads has a fixed tile of the rows,
+// Products of rows that lie in groups, and their derivative in the matrices.
+// Counts are data: a block of threads has a fixed tile of the rows,
 // or of a matrix, and finds the experts that have rows of it. A first kernel
 // adds up the counts. Sums go over the inner dimension, or over sequences and
 // rows, by ascending numbers, so that no bit of a row depends on other rows.

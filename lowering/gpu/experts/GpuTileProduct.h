@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of tiles of 64 x 64 elements by a block of 256 threads, on f32 units
-// or, of bf16, on matrix instructions. A product walks over the depth in slices
-// that lie in shared memory.
+// Products of square tiles by a block of 256 threads, on f32 units or, of bf16,
+// on matrix instructions. A product walks over the depth in slices that lie in
+// shared memory.
 #ifndef ROTA_LOWERING_GPU_EXPERTS_GPUTILEPRODUCT_H
 #define ROTA_LOWERING_GPU_EXPERTS_GPUTILEPRODUCT_H
 
@@ -11,12 +11,14 @@
 namespace rota::lowering {
 
 /// A matrix [depth, own], or [own, depth] where `depthLast`, from the tile's
-/// first row or column on, of which there are `count` (i64).
+/// first row or column on. The product needs those from `begin` (null: 0) to
+/// below `count`, both i64, and reads none from `count` on.
 struct TileSide {
   Memory from;
   bool depthLast;
   int64_t stride;
   mlir::Value count;
+  mlir::Value begin = {};
 };
 
 /// Rows [low, high) and columns below `columns` of a tile, all i64. Its first
@@ -30,50 +32,37 @@ struct TilePlace {
 class GpuTileProduct {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
-  static constexpr int64_t kTile = 64, kThreads = 256;
+  static constexpr int64_t kThreads = 256;
 
   virtual ~GpuTileProduct() = default;
-  /// Of sides of `element` whose rows have `widths` elements.
+  /// A product of sides of `element` whose rows have `widths` elements.
   static std::unique_ptr<GpuTileProduct> make(GpuBuilder &k, mlir::Type element,
                                               llvm::ArrayRef<int64_t> widths);
+  /// The rows, and the columns, of a tile of that product.
+  static int64_t tileOf(mlir::Type element, llvm::ArrayRef<int64_t> widths);
 
-  /// sums + left * right over the depths from `first` to below `end` (i64),
+  /// Depths of a range, an i64 number: the first one and the end, both i64.
+  using DepthsOf = llvm::function_ref<std::pair<mlir::Value, mlir::Value>(
+      mlir::Value range)>;
+  /// Left and right, at depth 0. Those of two ranges differ in `from` alone.
+  using SidesOf =
+      llvm::function_ref<std::pair<TileSide, TileSide>(mlir::Value range)>;
+  /// sums + left * right over the depths of ranges 0 to `ranges` - 1, all
   /// ascending. All threads of the block call it.
-  Values multiply(const TileSide &left, const TileSide &right,
-                  mlir::Value first, mlir::Value end, mlir::ValueRange sums);
+  virtual Values multiply(int64_t ranges, DepthsOf depthsOf, SidesOf sidesOf,
+                          mlir::ValueRange sums) = 0;
   virtual Values zeros() = 0;
   /// Stores, or adds, this thread's part of a tile.
   virtual void store(mlir::ValueRange sums, const TilePlace &place,
                      bool accumulate) = 0;
 
 protected:
-  explicit GpuTileProduct(GpuBuilder &k, int64_t depth, int64_t vector)
-      : k(k), depth(depth), vector(vector), thread(k.widen(k.thread())) {}
+  explicit GpuTileProduct(GpuBuilder &k) : k(k) {}
 
-  /// Row and first element of this thread's vector of a slice.
-  std::pair<mlir::Value, mlir::Value> placeInSlice(const TileSide &side);
-  /// The vector of a slice that begins at `from`, of depths below `end`; zeros
-  /// elsewhere.
-  virtual mlir::Value load(const TileSide &side, mlir::Value own,
-                           mlir::Value inner, mlir::Value end) = 0;
-  virtual void put(const TileSide &side, mlir::Value value, bool isLeft) = 0;
-  virtual Values multiplySlices(const TileSide &left, const TileSide &right,
-                                mlir::ValueRange sums) = 0;
-  mlir::Value fetch(const TileSide &side, mlir::Value from, mlir::Value end);
-  static mlir::Value indexOf(GpuBuilder &k, const TileSide &side,
-                             mlir::Value own, mlir::Value inner) {
-    return side.depthLast ? k.add(k.mul(own, side.stride), inner)
-                          : k.add(k.mul(inner, side.stride), own);
-  }
-  /// Calls body() where the place has `row`.
-  void whenRow(const TilePlace &place, mlir::Value row,
-               llvm::function_ref<void()> body);
   /// Stores, or adds, a vector or scalar.
   void storeAt(mlir::Value sum, Memory to, mlir::Value at, bool accumulate);
 
   GpuBuilder &k;
-  int64_t depth, vector; // depth of a slice, elements of a thread's vector
-  mlir::Value thread;    // i64
 };
 
 } // namespace rota::lowering

@@ -288,26 +288,37 @@ TEST_F(Grouped, Products) {
         }
 }
 
-TEST_F(Grouped, NeedEachBarrier) {
-  s = {1, 128, 64, 64, 4, 1, "f32", false, false};
-  for (bool isGradient : {false, true}) {
-    auto gpu = EmulatedOp::create(text(isGradient));
-    ASSERT_TRUE(gpu);
-    operands = gpu->makeOperands();
-    auto results = gpu->makeResults();
-    for (int64_t x = 0; x < 4; ++x)
-      operands[2].set(x, 30);
-    std::vector<char *> pointers;
-    for (TensorBytes &bytes : operands)
-      pointers.push_back(bytes.data());
-    pointers.push_back(results[0].data());
-    constexpr auto kind = ::rota::lowering::GpuSynchronization::Barrier;
-    for (unsigned i = 0; i < gpu->count(kind); ++i) {
-      gpu->leaveOut({kind, i});
-      EXPECT_FALSE(gpu->run(pointers).empty())
-          << "barrier " << i << " is not needed";
+/// Tiles of 128 x 128 that end within rows, columns and depth, and experts that
+/// end within tiles of rows, or within a warp's rows.
+TEST_F(Grouped, MatrixTiles) {
+  check({2, 512, 136, 200, 2, 1, "bf16", false, false}, false);
+  check({1, 320, 264, 136, 16, 2, "bf16", true, true}, false);
+  check({2, 512, 136, 200, 2, 1, "bf16", false, true}, true);
+}
+
+TEST_F(Grouped, NeedEachSynchronization) {
+  using Kind = ::rota::lowering::GpuSynchronization;
+  for (std::string type : {"f32", "bf16"})
+    for (bool isGradient : {false, true}) {
+      // A block multiplies for two experts, or sequences, in turn.
+      s = {2, 128, 200, 64, 4, 1, type, false, false};
+      auto gpu = EmulatedOp::create(text(isGradient));
+      ASSERT_TRUE(gpu);
+      operands = gpu->makeOperands();
+      auto results = gpu->makeResults();
+      for (int64_t x = 0; x < operands[2].count; ++x)
+        operands[2].set(x, 30);
+      std::vector<char *> pointers;
+      for (TensorBytes &bytes : operands)
+        pointers.push_back(bytes.data());
+      pointers.push_back(results[0].data());
+      for (Kind kind : {Kind::Barrier, Kind::CopyWait})
+        for (unsigned i = 0; i < gpu->count(kind); ++i) {
+          gpu->leaveOut({kind, i});
+          EXPECT_FALSE(gpu->run(pointers).empty())
+              << type << ": number " << i << " is not needed";
+        }
     }
-  }
 }
 
 /// More rows than a block has give no finite result.
