@@ -172,8 +172,7 @@ FailureOr<std::string> ProgramLowering::emitText() {
 
 FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
   llvm::LLVMContext context;
-  auto code =
-      translateTrainerKernels(gpuModuleOf(*library), context, KernelForms::All);
+  auto code = translateTrainerKernels(gpuModuleOf(*library), context, chip);
   if (!code)
     return failure();
   return emitPtx(module.getLoc(), *code, chip);

@@ -34,7 +34,7 @@ public:
   }
 
 protected:
-  KernelForms forms() const override { return KernelForms::All; }
+  StringRef chip() const override { return ""; }
   FailureOr<std::vector<GpuCode>>
   makeCode(Location loc, llvm::Module &trainer,
            const llvm::Module &gpu) const override {

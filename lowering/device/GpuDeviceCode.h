@@ -24,15 +24,15 @@ public:
   llvm::FailureOr<std::vector<GpuCode>>
   makeCode(llvm::Module &trainer, KernelLibrary &library) const override {
     auto kernels = gpuModuleOf(library);
-    auto gpu = translateTrainerKernels(kernels, trainer.getContext(), forms());
+    auto gpu = translateTrainerKernels(kernels, trainer.getContext(), chip());
     if (!gpu)
       return llvm::failure();
     return makeCode(kernels.getLoc(), trainer, *gpu);
   }
 
 protected:
-  /// The forms of kernels that the code is made of.
-  virtual KernelForms forms() const { return KernelForms::Common; }
+  /// The chip whose forms of kernels the code is made of; empty for all forms.
+  virtual llvm::StringRef chip() const = 0;
   /// The code of kernels that are LLVM IR.
   virtual llvm::FailureOr<std::vector<GpuCode>>
   makeCode(mlir::Location loc, llvm::Module &trainer,

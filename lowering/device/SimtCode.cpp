@@ -4,8 +4,6 @@
 #include "lowering/device/GpuDeviceCode.h"
 #include "lowering/simt/TrainerKernels.h"
 
-#include "llvm/Transforms/Utils/Cloning.h"
-
 using namespace mlir;
 
 namespace rota::lowering {
@@ -14,24 +12,20 @@ namespace {
 class SimtCode : public GpuDeviceCode {
 public:
   SimtCode(const llvm::TargetMachine &host, const TargetOptions &target)
-      : host(host), chip(target.gpus.empty() ? "sm_90" : target.gpus.front()) {
+      : host(host), gpu(target.gpus.empty() ? "sm_90" : target.gpus.front()) {
     options.checks = !target.unchecked;
   }
 
   std::optional<std::string> codeOptions() const override {
-    return "simt " + chip + (options.checks ? "" : " unchecked");
+    return "simt " + gpu + (options.checks ? "" : " unchecked");
   }
 
 protected:
-  KernelForms forms() const override {
-    return chip == kWarpgroupChip ? KernelForms::All : KernelForms::Common;
-  }
+  StringRef chip() const override { return gpu; }
   FailureOr<std::vector<GpuCode>>
   makeCode(Location loc, llvm::Module &trainer,
-           const llvm::Module &gpu) const override {
-    std::unique_ptr<llvm::Module> kernels = llvm::CloneModule(gpu);
-    selectForms(*kernels, chip);
-    auto code = linkHostKernels(loc, trainer, *kernels, host, options);
+           const llvm::Module &kernels) const override {
+    auto code = linkHostKernels(loc, trainer, kernels, host, options);
     if (failed(code))
       return failure();
     return std::vector<GpuCode>{*code};
@@ -39,7 +33,7 @@ protected:
 
 private:
   const llvm::TargetMachine &host;
-  std::string chip; // whose forms of kernels run
+  std::string gpu; // whose forms of kernels run
   HostKernelOptions options;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/gpu/MatrixInstructions.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -18,6 +19,10 @@ void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
                                     : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(k.ops(), to.base, from.base, uint32_t(size), cache,
                           bytes);
+}
+
+Value swizzledChunk(GpuBuilder &k, Value row, Value chunk) {
+  return arith::XOrIOp::create(k.ops(), chunk, k.rem(row, kSwizzledRows));
 }
 
 /// The elements of a struct.

@@ -17,6 +17,13 @@ namespace rota::lowering {
 void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
                  mlir::Value condition);
 
+/// Rows after which the swizzle below repeats.
+inline constexpr int64_t kSwizzledRows = 8;
+/// Where chunk c of 16 bytes of a row lies: at chunk c ^ (row % 8), so that
+/// neither eight rows of one chunk nor eight chunks of one row share a bank;
+/// i32.
+mlir::Value swizzledChunk(GpuBuilder &k, mlir::Value row, mlir::Value chunk);
+
 /// Four registers (i32) of two bf16 each.
 using MatrixFragment = std::array<mlir::Value, 4>;
 

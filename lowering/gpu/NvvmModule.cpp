@@ -74,11 +74,31 @@ LogicalResult checkCalls(const llvm::Module &module, Location loc) {
   return success();
 }
 
+/// The chip that has instructions of warpgroups.
+constexpr StringRef kWarpgroupChip = "sm_90a";
+
+/// Leaves each kernel in the form that `chip` has, under its own name.
+void selectForms(llvm::Module &module, StringRef chip) {
+  bool hasWarpgroups = chip == kWarpgroupChip;
+  for (llvm::Function &form : llvm::make_early_inc_range(module)) {
+    StringRef name = form.getName();
+    if (!name.consume_back(kWarpgroupForm))
+      continue;
+    llvm::Function *common = module.getFunction(name);
+    if (!hasWarpgroups) {
+      form.eraseFromParent();
+      continue;
+    }
+    form.takeName(common);
+    common->eraseFromParent();
+  }
+}
+
 } // namespace
 
 std::unique_ptr<llvm::Module> translateForGpu(gpu::GPUModuleOp source,
                                               llvm::LLVMContext &context,
-                                              KernelForms forms) {
+                                              StringRef chip) {
   MLIRContext *mlirContext = source.getContext();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
@@ -90,11 +110,6 @@ std::unique_ptr<llvm::Module> translateForGpu(gpu::GPUModuleOp source,
   OwningOpRef<ModuleOp> copy = ModuleOp::create(source.getLoc());
   auto kernels = cast<gpu::GPUModuleOp>(source->clone());
   copy->push_back(kernels);
-  if (forms == KernelForms::Common)
-    for (auto kernel :
-         llvm::make_early_inc_range(kernels.getOps<gpu::GPUFuncOp>()))
-      if (kernel.getName().ends_with(kWarpgroupForm))
-        kernel.erase();
   PassManager manager(mlirContext, ModuleOp::getOperationName());
   buildGpuToNvvmPipeline(manager);
   if (failed(manager.run(*copy)))
@@ -105,7 +120,9 @@ std::unique_ptr<llvm::Module> translateForGpu(gpu::GPUModuleOp source,
     emitError(source.getLoc(), "expected kernels of ops that a GPU has");
     return nullptr;
   }
-  // Nothing here depends on the chip yet: the least one serves all.
+  if (!chip.empty())
+    selectForms(*module, chip);
+  // Nothing else here depends on the chip: the least one serves all.
   std::unique_ptr<llvm::TargetMachine> machine = createMachine(kChips[0]);
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
@@ -147,22 +164,6 @@ std::string unfitForTrainers(StringRef chip) {
   static constexpr StringRef known[] = {"sm_80", "sm_90", kWarpgroupChip,
                                         "sm_100"};
   return llvm::is_contained(known, chip) ? "" : expectedChip(known, chip);
-}
-
-void selectForms(llvm::Module &module, StringRef chip) {
-  bool hasWarpgroups = chip == kWarpgroupChip;
-  for (llvm::Function &form : llvm::make_early_inc_range(module)) {
-    StringRef name = form.getName();
-    if (!name.consume_back(kWarpgroupForm))
-      continue;
-    llvm::Function *common = module.getFunction(name);
-    if (!hasWarpgroups) {
-      form.eraseFromParent();
-      continue;
-    }
-    form.takeName(common);
-    common->eraseFromParent();
-  }
 }
 
 FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,

@@ -17,21 +17,15 @@ class Module;
 
 namespace rota::lowering {
 
-/// The chip that has instructions of warpgroups.
-inline constexpr llvm::StringRef kWarpgroupChip = "sm_90a";
-
-/// Whether a module has kernels in the form for all chips alone, or also in
-/// that for warpgroups (kWarpgroupForm).
-enum class KernelForms { Common, All };
-
 /// The kernels of `module`, which stays as it is, as LLVM IR that O3 has
-/// optimized for NVPTX. Kernels have the calling convention `ptx_kernel`;
+/// optimized for NVPTX, in the forms that `chip` has (kWarpgroupForm); where it
+/// is empty, in all forms. Kernels have the calling convention `ptx_kernel`;
 /// instructions have the lines and columns of the MLIR. Null, with an error at
 /// `module`, when an op cannot be lowered or a kernel calls a function that no
 /// GPU has: nothing is linked to kernels, libdevice neither.
-std::unique_ptr<llvm::Module>
-translateForGpu(mlir::gpu::GPUModuleOp module, llvm::LLVMContext &context,
-                KernelForms forms = KernelForms::Common);
+std::unique_ptr<llvm::Module> translateForGpu(mlir::gpu::GPUModuleOp module,
+                                              llvm::LLVMContext &context,
+                                              llvm::StringRef chip = "sm_80");
 
 /// The chips that trainers have code for without being asked.
 llvm::ArrayRef<llvm::StringRef> trainerChips();
@@ -41,9 +35,6 @@ std::string unfitForTrainers(llvm::StringRef chip);
 
 /// An error message for a chip that emitPtx does not know; empty for others.
 std::string unknownChip(llvm::StringRef name);
-
-/// Leaves each kernel in the form that `chip` has, under its own name.
-void selectForms(llvm::Module &module, llvm::StringRef chip);
 
 /// The PTX text of such a module, which stays as it is, for `chip`: sm_80,
 /// sm_90 or sm_100, with or without the letter of a chip's own instructions.

@@ -20,7 +20,7 @@ struct PrintPtx : impl::PrintPtxBase<PrintPtx> {
   void runOnOperation() override {
     for (auto kernels : getOperation().getOps<gpu::GPUModuleOp>()) {
       llvm::LLVMContext context;
-      auto module = translateForGpu(kernels, context, KernelForms::All);
+      auto module = translateForGpu(kernels, context, chip);
       if (!module)
         return signalPassFailure();
       auto text = emitPtx(kernels.getLoc(), *module, chip);

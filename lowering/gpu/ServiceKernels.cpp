@@ -45,8 +45,8 @@ LogicalResult linkServiceKernels(Location loc, llvm::Module &kernels) {
 
 std::unique_ptr<llvm::Module>
 translateTrainerKernels(gpu::GPUModuleOp source, llvm::LLVMContext &context,
-                        KernelForms forms) {
-  auto kernels = translateForGpu(source, context, forms);
+                        StringRef chip) {
+  auto kernels = translateForGpu(source, context, chip);
   if (!kernels || failed(linkServiceKernels(source.getLoc(), *kernels)))
     return nullptr;
   return kernels;

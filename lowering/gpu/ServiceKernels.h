@@ -20,7 +20,7 @@ llvm::LogicalResult linkServiceKernels(mlir::Location loc,
 /// after an error.
 std::unique_ptr<llvm::Module>
 translateTrainerKernels(mlir::gpu::GPUModuleOp source,
-                        llvm::LLVMContext &context, KernelForms forms);
+                        llvm::LLVMContext &context, llvm::StringRef chip);
 
 } // namespace rota::lowering
 

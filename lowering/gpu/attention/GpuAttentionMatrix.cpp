@@ -72,10 +72,8 @@ void MatrixForwardCode::emit() {
 
 SmallVector<RunningSoftmax> MatrixForwardCode::statesOf(ValueRange all) {
   SmallVector<RunningSoftmax> states;
-  size_t size = all.size() / parts.size();
-  for (size_t i = 0; i < parts.size(); ++i)
-    states.push_back(
-        RunningSoftmax::of(all.slice(i * size, size), parts[i].laneRows()));
+  for (auto [i, part] : llvm::enumerate(parts))
+    states.push_back(RunningSoftmax::of(ofPart(all, i), part.laneRows()));
   return states;
 }
 
@@ -100,12 +98,8 @@ Values MatrixForwardCode::emitTile(MatrixTile queries, Value key, Tiles tile,
     sums.push_back(part.startAccumulate(scores, tile.second, state.sums));
   }
   Values all = code.finishAll(sums);
-  ValueRange rest(all);
-  for (RunningSoftmax &state : states) {
-    size_t count = state.sums.size();
-    state.sums = Values(rest.take_front(count));
-    rest = rest.drop_front(count);
-  }
+  for (auto [i, state] : llvm::enumerate(states))
+    state.sums = Values(ofPart(all, i));
   return listOf(states);
 }
 

@@ -66,6 +66,12 @@ protected:
   Values walkKeys(const Sources &keys, mlir::Value first,
                   mlir::ValueRange initial, KeyBody body);
 
+  /// The values of part number i out of a list with as many for each part.
+  mlir::ValueRange ofPart(mlir::ValueRange all, size_t i) const {
+    size_t count = all.size() / parts.size();
+    return all.slice(i * count, count);
+  }
+
   /// Scores of queries that do not see their key become minus infinity; own
   /// rows begin at `first`, the tile's at `other`. Only tiles at the ends of
   /// the mask have any.

@@ -66,12 +66,8 @@ protected:
   /// rows in `tile`, which no other warp uses.
   void storeSums(ValueRange sums, float factor, HeadRows rows, Value first,
                  MatrixTile tile);
-  /// The sums of all parts, and of part number i out of such a list.
+  /// The sums of all parts.
   Values zeroSums();
-  Values sumsOf(ValueRange sums, size_t i) {
-    size_t count = sums.size() / parts.size();
-    return Values(sums.slice(i * count, count));
-  }
 
   Tiles own;
 };
@@ -117,7 +113,7 @@ Values MatrixBackwardCode::emitSlopes(Part &part, Products &products,
 void MatrixBackwardCode::storeSums(ValueRange sums, float factor, HeadRows rows,
                                    Value first, MatrixTile tile) {
   for (auto [i, part] : llvm::enumerate(parts)) {
-    Values own = sumsOf(sums, i);
+    Values own(ofPart(sums, i));
     if (factor != 1.0f)
       for (Value &sum : own)
         sum = k.mulf(sum, k.f32(factor));
@@ -258,11 +254,11 @@ Values MatrixKeyCode::emitTile(Tile tile, Tile next, Sums sums,
                                   Queries::Columns, line);
     if (sums != Sums::Keys)
       valueSums.push_back(part.startAccumulate(weights.weights, queries.second,
-                                               sumsOf(ofValues, i)));
+                                               Values(ofPart(ofValues, i))));
     if (sums != Sums::Values)
       keySums.push_back(
           part.startAccumulate(emitSlopes(part, products[i], weights, line),
-                               queries.first, sumsOf(ofKeys, i)));
+                               queries.first, Values(ofPart(ofKeys, i))));
   }
   keySums.append(valueSums);
   Values after = code.finishAll(keySums);
@@ -287,9 +283,9 @@ void MatrixQueryCode::emit() {
   startOwn(querySources(batch, head), first);
   auto queryLines = places.queryLines(batch, head);
   SmallVector<SmallVector<std::pair<Value, Value>>> lines(parts.size());
-  for (auto [part, ofPart] : llvm::zip(parts, lines))
+  for (auto [part, own] : llvm::zip(parts, lines))
     for (int64_t row = 0; row < part.laneRows(); ++row)
-      ofPart.push_back(
+      own.push_back(
           places.loadLines(queryLines, k.add(first, part.rowInBlock(row))));
 
   Values sums = walkKeys(
@@ -303,7 +299,7 @@ void MatrixQueryCode::emit() {
               emitWeights(part, products[i], first, key, Queries::Rows, line);
           started.push_back(
               part.startAccumulate(emitSlopes(part, products[i], weights, line),
-                                   tile.first, sumsOf(before, i)));
+                                   tile.first, Values(ofPart(before, i))));
         }
         return code.finishAll(started);
       });

@@ -24,8 +24,7 @@ GpuMatrixCode::GpuMatrixCode(GpuBuilder &k, int64_t columns,
       firstRow(k.mul(warp, kRows)) {}
 
 Value GpuMatrixCode::swizzled(MatrixTile tile, Value row, Value chunk) {
-  Value place = arith::XOrIOp::create(k.ops(), k.rem(chunk, kSwizzledRows),
-                                      k.rem(row, kSwizzledRows));
+  Value place = swizzledChunk(k, row, k.rem(chunk, kSwizzledRows));
   Value inPanel =
       k.add(k.mul(row, kPanelColumns), k.mul(place, kChunkElements));
   if (width() == kPanelColumns)

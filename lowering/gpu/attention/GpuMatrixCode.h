@@ -2,12 +2,10 @@
 //
 // Matrix instructions on bf16 rows in shared memory. A tile is rows of up to
 // 256 elements, in panels of 64 columns, one panel after the other. A row of a
-// panel is eight chunks of 16 bytes: chunk c of row r lies at chunk c ^ (r %
-// 8), so that neither eight rows of one chunk nor eight chunks of one row share
-// a bank. Instructions of warpgroups know this layout as the swizzle of 128
-// bytes; tiles begin at multiples of 1024 bytes for them. Rows are padded to
-// whole panels; no instruction reads the padding beyond a whole fragment, which
-// is zero.
+// panel is eight chunks of 16 bytes, which are swizzled. Instructions of
+// warpgroups know this layout as the swizzle of 128 bytes; tiles begin at
+// multiples of 1024 bytes for them. Rows are padded to whole panels; no
+// instruction reads the padding beyond a whole fragment, which is zero.
 #ifndef ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 #define ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 
@@ -134,7 +132,7 @@ public:
 private:
   static constexpr int64_t kRows = 16;        // rows and columns of a fragment
   static constexpr int64_t kFragmentSums = 8; // per product of two fragments
-  static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
+  static constexpr int64_t kChunkElements = 8;
   static constexpr int64_t kPanelColumns = MatrixTile::kPanelColumns;
   static constexpr int64_t kMostColumns = 256;
 

@@ -14,10 +14,6 @@ static Value narrow(GpuBuilder &k, Value index) {
   return arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), index);
 }
 
-static Value flip(GpuBuilder &k, Value a, Value b) {
-  return arith::XOrIOp::create(k.ops(), a, b);
-}
-
 MatrixProduct::MatrixProduct(GpuBuilder &k)
     : GpuTileProduct(k), thread(k.thread()), lane(k.rem(thread, kWarp)),
       down(k.mul(k.div(thread, kWarpsAcross * kWarp), kDown * kRows)),
@@ -26,8 +22,8 @@ MatrixProduct::MatrixProduct(GpuBuilder &k)
                               k.ops().getBF16Type())) {}
 
 Value MatrixProduct::swizzled(const TileSide &side, Value row, Value chunk) {
-  Value place = flip(k, chunk, k.rem(row, kSwizzledRows));
-  return k.add(k.mul(row, rowElements(side)), k.mul(place, kVector));
+  return k.add(k.mul(row, rowElements(side)),
+               k.mul(swizzledChunk(k, row, chunk), kVector));
 }
 
 std::pair<Memory, Memory> MatrixProduct::slicesOf(Value stage) {
@@ -125,7 +121,7 @@ MatrixFragment MatrixProduct::load(const TileSide &side, Memory slice,
   // Along a row the next fragment differs in bits that the first one lacks.
   int64_t along = side.depthLast ? step : own,
           rows = side.depthLast ? own : step;
-  Value at = flip(k, element, k.i32(along * kRows));
+  Value at = arith::XOrIOp::create(k.ops(), element, k.i32(along * kRows));
   return loadMatrices(
       k, k.offset(k.offset(slice, at), k.i32(rows * kRows * rowElements(side))),
       /*transposed=*/!side.depthLast);

@@ -10,10 +10,8 @@
 
 namespace rota::lowering {
 
-/// 2 x 4 warps with 64 x 32 elements each. A slice lies as its matrix does:
-/// [own][depth] or [depth][own]. Chunk c of its row r, of 16 bytes, lies at
-/// chunk c ^ (r % 8), so that neither eight rows of one chunk nor eight chunks
-/// of one row share a bank.
+/// 2 x 4 warps with 64 x 32 elements each. A slice lies as its matrix does,
+/// [own][depth] or [depth][own], with its chunks swizzled.
 class MatrixProduct : public GpuTileProduct {
 public:
   static constexpr int64_t kTile = 128;
@@ -30,8 +28,7 @@ public:
 private:
   static constexpr int64_t kDepth = 64, kStages = 3;
   static constexpr int64_t kSliceElements = kTile * kDepth; // of a side
-  static constexpr int64_t kSwizzledRows = 8;
-  static constexpr int64_t kRows = 16;             // of a fragment
+  static constexpr int64_t kRows = 16;                      // of a fragment
   static constexpr int64_t kDown = 4, kAcross = 2; // fragments of a warp
   static constexpr int64_t kWarpsAcross = kTile / (kAcross * kRows);
   static constexpr int64_t kFragmentSums = 8; // in a thread

@@ -210,8 +210,7 @@ TEST_F(Ptxas, NoKernelSpills) {
   ASSERT_TRUE(kernels);
   auto gpuModule = *kernels->getOps<gpu::GPUModuleOp>().begin();
   llvm::LLVMContext llvmContext;
-  auto module =
-      translateTrainerKernels(gpuModule, llvmContext, KernelForms::All);
+  auto module = translateTrainerKernels(gpuModule, llvmContext, /*chip=*/"");
   ASSERT_TRUE(module);
   for (StringRef chip : trainerChips()) {
     SCOPED_TRACE(chip.str());

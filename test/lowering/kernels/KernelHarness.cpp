@@ -3,8 +3,8 @@
 // Kernels linked in memory and called on guarded buffers.
 #include "test/lowering/kernels/KernelHarness.h"
 
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "test/lowering/LinkObject.h"
+
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -85,19 +85,7 @@ std::unique_ptr<llvm::orc::LLJIT> linkKernels(KernelLibrary &library,
   if (failed(machine) || failed(lowerToLLVMDialect(module)))
     return nullptr;
   auto object = emitObject(module, **machine);
-  if (failed(object))
-    return nullptr;
-  auto jit = llvm::orc::LLJITBuilder().create();
-  if (!jit) {
-    ADD_FAILURE() << llvm::toString(jit.takeError());
-    return nullptr;
-  }
-  if (auto error = (*jit)->addObjectFile(
-          llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels"))) {
-    ADD_FAILURE() << llvm::toString(std::move(error));
-    return nullptr;
-  }
-  return std::move(*jit);
+  return failed(object) ? nullptr : linkObject(*object);
 }
 
 std::vector<std::string> otherProcessors() {

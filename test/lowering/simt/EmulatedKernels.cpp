@@ -4,6 +4,7 @@
 #include "lowering/cpu/Object.h"
 #include "lowering/gpu/NvvmModule.h"
 #include "lowering/gpu/ServiceKernels.h"
+#include "test/lowering/LinkObject.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -12,8 +13,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
 #include <gtest/gtest.h>
 
@@ -43,17 +42,10 @@ EmulatedKernels::compile(Location loc, const llvm::Module &gpu,
   auto object = lowering::emitObject(loc, **hostModule, **host);
   if (failed(object))
     return nullptr;
-  auto jit = llvm::orc::LLJITBuilder().create();
-  if (!jit) {
-    ADD_FAILURE() << llvm::toString(jit.takeError());
+  auto jit = linkObject(*object);
+  if (!jit)
     return nullptr;
-  }
-  if (auto error = (*jit)->addObjectFile(
-          llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels"))) {
-    ADD_FAILURE() << llvm::toString(std::move(error));
-    return nullptr;
-  }
-  return std::unique_ptr<EmulatedKernels>(new EmulatedKernels(std::move(*jit)));
+  return std::unique_ptr<EmulatedKernels>(new EmulatedKernels(std::move(jit)));
 }
 
 const RotaSimtKernel *EmulatedKernels::find(StringRef name) {
@@ -106,8 +98,8 @@ std::unique_ptr<GpuKernels> GpuKernels::services() {
   builder.setInsertionPointToEnd(source->getBody());
   auto module =
       gpu::GPUModuleOp::create(builder, builder.getUnknownLoc(), "kernels");
-  kernels->module = lowering::translateTrainerKernels(
-      module, kernels->context, lowering::KernelForms::Common);
+  kernels->module = lowering::translateTrainerKernels(module, kernels->context,
+                                                      /*chip=*/"sm_80");
   return kernels;
 }
 

@@ -115,8 +115,7 @@ FailureOr<std::string> emitCode(lowering::KernelLibrary &library, bool cuda) {
   lowering::TargetOptions options;
   options.cpu = "x86-64-v3"; // any machine with a GPU has it
   auto gpu = lowering::translateForGpu(lowering::gpuModuleOf(library), context,
-                                       cuda ? lowering::KernelForms::All
-                                            : lowering::KernelForms::Common);
+                                       cuda ? "" : "sm_80");
   auto host = lowering::createTargetMachine(loc, options);
   if (!gpu || failed(host))
     return failure();

@@ -59,12 +59,16 @@ TOLERANCE = {"golden": 1e-5, "f32": 1e-4, "bf16": 6e-2}
 CHOOSES = {"mixtral-64"}
 
 
+def read_header(file):
+    """The header of a .safetensors file, which is then at its data."""
+    size, = struct.unpack("<Q", file.read(8))
+    return json.loads(file.read(size))
+
+
 def read_tensors(path):
     """The numbers of a .safetensors file by name."""
     with open(path, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
-        data = file.read()
+        header, data = read_header(file), file.read()
     header.pop("__metadata__", None)
     codes = {"F32": "f", "F64": "d", "I32": "i", "I64": "q"}
     return {name: array.array(codes[entry["dtype"]], data[slice(*entry["data_offsets"])])
@@ -112,8 +116,7 @@ def worst(actual, expected):
 
 def golden_length(name):
     with open(os.path.join(GOLDEN, name, "tokens.safetensors"), "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        return json.loads(file.read(size))["tokens"]["shape"][1] - 1
+        return read_header(file)["tokens"]["shape"][1] - 1
 
 
 def golden_options(name):
