@@ -60,6 +60,8 @@ struct Cost {
   double bytesWritten = 0;
   WorkForm form = WorkForm::Rows;
   ProductSize product = {};
+  /// Exponentials, divisions, roots and the like among `flops`.
+  double specialFunctions = 0;
 
   double bytes() const { return bytesRead + bytesWritten; }
   /// Adds work and bytes, whatever their form.

@@ -95,5 +95,6 @@ Cost &Cost::operator+=(const Cost &other) {
   flops += other.flops;
   bytesRead += other.bytesRead;
   bytesWritten += other.bytesWritten;
+  specialFunctions += other.specialFunctions;
   return *this;
 }

@@ -80,9 +80,10 @@ FactorRule rota::withPadding(FactorRule rule) {
   return rule;
 }
 
-Cost rota::streamingCost(Operation *op, double flops) {
+Cost rota::streamingCost(Operation *op, double flops, double specialFunctions) {
   Cost cost;
   cost.flops = flops;
+  cost.specialFunctions = specialFunctions;
   for (Value operand : op->getOperands())
     cost.bytesRead += bytesOf(operand);
   for (Value result : op->getResults())

@@ -31,8 +31,9 @@ FactorRule elementwiseFactorRule(
 /// `rule` with padding allowed in all its factors, see FactorRule::padded.
 FactorRule withPadding(FactorRule rule);
 
-/// `flops` operations, and the bytes of all operands and results once each.
-Cost streamingCost(Operation *op, double flops);
+/// `flops` operations, `specialFunctions` of them exponentials, divisions and
+/// the like, and the bytes of all operands and results once each.
+Cost streamingCost(Operation *op, double flops, double specialFunctions = 0);
 /// The operations of `product`, and the same bytes.
 Cost productCost(Operation *op, const ProductSize &product);
 

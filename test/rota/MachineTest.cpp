@@ -58,6 +58,24 @@ TEST(Machine, MeasuredProductsSayTheRate) {
   EXPECT_NEAR(rate, 4, 1e-3); // between both, at equal distances
 }
 
+TEST(Machine, RowsTakeElementsFunctionsAndOperations) {
+  mlir::MLIRContext context;
+  mlir::Type bf16 = mlir::BFloat16Type::get(&context);
+  Machine machine = smallMachine();
+  TypeRates &rates = machine.types["bf16"];
+  rates.rowFlopsPerSecond = 10;
+  Cost cost;
+  cost.flops = 50, cost.specialFunctions = 10;
+  cost.bytesRead = 24, cost.bytesWritten = 16; // 20 elements
+  EXPECT_EQ(machine.secondsOfRows(cost, bf16), 50.0 / 10);
+  rates.elementsPerSecond = 5;
+  rates.specialFunctionsPerSecond = 2;
+  EXPECT_EQ(machine.secondsOfRows(cost, bf16), 40.0 / 10 + 10.0 / 2 + 20.0 / 5);
+  machine.cores = 2;
+  EXPECT_EQ(machine.sharedBy(2).secondsOfRows(cost, bf16),
+            2 * machine.secondsOfRows(cost, bf16));
+}
+
 TEST(Machine, ACollectiveCrossesTheLevelsThatItsGroupSpans) {
   Machine machine = smallMachine();
   MeshGroup pair{{{2, 1}}}, apart{{{2, 2}}}, all{{{4, 1}}};

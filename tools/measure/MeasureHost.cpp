@@ -34,7 +34,7 @@ std::string today() {
 /// The source of each number.
 std::map<std::string, std::string> sourcesOf(const std::string &measured) {
   std::string attention = ": 512 tokens, heads of 64",
-              rows = ": normalization, gated activation and loss";
+              rows = ": fitted to normalization, gated activation and loss";
   return {
       {"cores", "the cores that rota may run on"},
       {"units", "the cores: each multiplies alone"},
@@ -48,7 +48,9 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
       {"types.bf16.attention", measured + attention},
       {"types.f32.attention", measured + attention},
       {"types.bf16.row_flops_per_second", measured + rows},
+      {"types.bf16.rows", measured + rows},
       {"types.f32.row_flops_per_second", measured + rows},
+      {"types.f32.rows", measured + rows},
       {"attention", "as measured for f32"},
       {"row_flops_per_second", "as measured for f32"},
       {"launch_seconds", measured + ": a kernel of one row"},

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace rota {
@@ -161,19 +162,72 @@ std::optional<double> rateOf(llvm::ArrayRef<std::string> sources, int cores,
   return work / time;
 }
 
+/// What a kernel does, and how long it takes, all cores together.
+struct MeasuredRows {
+  /// Elements loaded or stored, special functions, other operations.
+  std::array<double, 3> amounts;
+  double seconds = 0;
+};
+
+/// Seconds of one of each of the amounts, `least` at least, so that the sums
+/// differ least from the measured times, relative to them: one after another
+/// is set to its best value beside the others.
+std::array<double, 3> fitRows(llvm::ArrayRef<MeasuredRows> kernels,
+                              double least) {
+  constexpr int repetitions = 1000;
+  std::array<double, 3> each = {least, least, least};
+  for (int i = 0; i < repetitions * 3; ++i) {
+    double above = 0, below = 0;
+    for (const MeasuredRows &kernel : kernels) {
+      double others = 0;
+      for (int j = 0; j < 3; ++j)
+        others += j == i % 3 ? 0 : kernel.amounts[j] * each[j];
+      double share = kernel.amounts[i % 3] / kernel.seconds;
+      above += share * (1 - others / kernel.seconds);
+      below += share * share;
+    }
+    each[i % 3] = std::max(least, above / below);
+  }
+  return each;
+}
+
+/// Rates of kernels that are no products. False where one cannot be compiled.
+bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
+                 int cores, double seconds) {
+  std::vector<std::string> sources = rowSources(type);
+  double bytesOfElement = type == "bf16" ? 2 : 4;
+  std::vector<MeasuredRows> kernels;
+  for (const std::string &source : sources) {
+    auto op = CompiledOp::create(source);
+    int64_t copies = op ? copiesOf(int64_t(bytesOf(*op))) : 1;
+    auto time =
+        measureOp(op.get(), cores, seconds / double(sources.size()), copies);
+    if (!time)
+      return false;
+    mlir::rota::Cost cost = op->cost();
+    kernels.push_back({{bytesOf(*op) / bytesOfElement, cost.specialFunctions,
+                        cost.flops - cost.specialFunctions},
+                       *time / cores});
+  }
+  // Nothing is faster than a product's operation.
+  std::array<double, 3> fitted = fitRows(kernels, 1 / rates.flopsPerSecond);
+  rates.elementsPerSecond = 1 / fitted[0];
+  rates.specialFunctionsPerSecond = 1 / fitted[1];
+  rates.rowFlopsPerSecond = 1 / fitted[2];
+  return true;
+}
+
 /// Rates of a type. False where a kernel cannot be compiled.
 bool measureType(const std::string &type, mlir::rota::TypeRates &rates,
                  int cores, double seconds) {
   AttentionSources attention = attentionSources(type);
-  auto rows = rateOf(rowSources(type), cores, seconds / 2);
   auto forward = rateOf(attention.forward, cores, seconds / 4);
   auto backward = rateOf(attention.backward, cores, seconds / 4);
-  if (!rows || !forward || !backward)
+  if (!forward || !backward)
     return false;
-  rates.rowFlopsPerSecond = *rows;
   rates.attentionForward = *forward;
   rates.attentionBackward = *backward;
-  return true;
+  return measureRows(type, rates, cores, seconds / 2);
 }
 
 struct Streamed {
@@ -181,13 +235,14 @@ struct Streamed {
   double perSecond = 0; // on all cores
 };
 
-/// Additions of growing tensors.
+/// Additions of growing tensors. A tensor is used again after others of a
+/// layer, some eight times the bytes of one kernel.
 std::optional<std::vector<Streamed>> measureStreams(int cores, double seconds) {
   constexpr int64_t rows[] = {32, 64, 128, 256, 512, 1024, 2048, 8192};
   std::vector<Streamed> streams;
   for (int64_t each : rows) {
     auto op = CompiledOp::create(additionSource(each));
-    auto time = measureOp(op.get(), cores, seconds / std::size(rows), 1);
+    auto time = measureOp(op.get(), cores, seconds / std::size(rows), 8);
     if (!time)
       return std::nullopt;
     double bytes = bytesOf(*op);

@@ -150,9 +150,16 @@ static std::pair<double, double> activationFlops(ActivationKind kind) {
   llvm_unreachable("every activation is listed");
 }
 
+/// Functions of each: exp and /, or erf; of Gelu's derivative exp, too.
+static std::pair<double, double> specialFunctions(ActivationKind kind) {
+  return {kind == ActivationKind::Gelu ? 1 : 2, 2};
+}
+
 Cost ActivationOp::getCost() {
   double flops = activationFlops(getKind()).first + (getUp() ? 1 : 0);
-  return streamingCost(*this, flops * elementsOf(getInput()));
+  double elements = elementsOf(getInput());
+  return streamingCost(*this, flops * elements,
+                       specialFunctions(getKind()).first * elements);
 }
 
 /// dy * f'; gated dy * up besides, and dy * f.
@@ -160,5 +167,7 @@ Cost ActivationGradOp::getCost() {
   double flops = activationFlops(getKind()).second + 1;
   if (getUp())
     flops += 3;
-  return streamingCost(*this, flops * elementsOf(getInput()));
+  double elements = elementsOf(getInput());
+  return streamingCost(*this, flops * elements,
+                       specialFunctions(getKind()).second * elements);
 }

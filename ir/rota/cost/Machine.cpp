@@ -96,6 +96,19 @@ double Machine::rateOf(WorkForm form, Type elementType) const {
   llvm_unreachable("every form is listed");
 }
 
+double Machine::secondsOfRows(const Cost &cost, Type elementType) const {
+  double rate = rateOf(WorkForm::Rows, elementType);
+  const TypeRates *rates = ratesOf(*this, nameOf(elementType));
+  if (!rates || rates->elementsPerSecond == 0)
+    return cost.flops / rate;
+  double elements =
+      cost.bytes() /
+      double(llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8));
+  return (cost.flops - cost.specialFunctions) / rate +
+         cost.specialFunctions / rates->specialFunctionsPerSecond +
+         elements / rates->elementsPerSecond;
+}
+
 double Machine::secondsOfOp(Operation *op) const {
   auto priced = dyn_cast<CostOpInterface>(op);
   if (!priced || isa<ViewOpInterface, CollectiveOpInterface>(op))
@@ -107,6 +120,8 @@ double Machine::secondsOfOp(Operation *op) const {
                                        : getElementTypeOrSelf(op->getResult(0));
   double work = cost.form == WorkForm::Product
                     ? secondsOfProduct(cost.product, type)
+                : cost.form == WorkForm::Rows
+                    ? secondsOfRows(cost, type)
                     : cost.flops / rateOf(cost.form, type);
   return launch + std::max(work, cost.bytes() / reachedMemory(cost.bytes()));
 }
@@ -155,6 +170,8 @@ Machine Machine::sharedBy(int64_t ranks) const {
     rates.rowFlopsPerSecond /= sharers;
     rates.attentionForward /= sharers;
     rates.attentionBackward /= sharers;
+    rates.elementsPerSecond /= sharers;
+    rates.specialFunctionsPerSecond /= sharers;
     for (MeasuredProduct &product : rates.products)
       product.flopsPerSecond /= sharers;
   }

@@ -36,6 +36,10 @@ struct TypeRates {
   /// Rates of attention and of kernels that are no products, where they are
   /// known by type; 0: the machine's.
   double attentionForward = 0, attentionBackward = 0, rowFlopsPerSecond = 0;
+  /// Where known, kernels that are no products take the sum of three times:
+  /// loading and storing of elements, exponentials, divisions and the like, and
+  /// other operations, at `rowFlopsPerSecond`. 0: all operations cost the same.
+  double elementsPerSecond = 0, specialFunctionsPerSecond = 0;
 };
 
 /// A level of the network: devices whose numbers have the same quotient by
@@ -111,6 +115,8 @@ struct Machine {
   double peakOf(StringRef elementType) const; // "bf16"
 
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
+  /// Seconds of the arithmetic of work that is no product.
+  double secondsOfRows(const Cost &cost, Type elementType) const;
   /// Seconds of an op's work, without the transfer that it may start.
   double secondsOfOp(Operation *op) const;
   double secondsOfCopy(double bytes) const { return bytes / copiedPerSecond; }

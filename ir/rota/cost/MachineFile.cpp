@@ -25,6 +25,8 @@ struct NumberRule {
 };
 
 constexpr NumberRule flopsRule{"FLOP/s", 1e9, 1e20};
+constexpr NumberRule elementsRule{"elements a second", 1e6, 1e18};
+constexpr NumberRule functionsRule{"functions a second", 1e6, 1e18};
 constexpr NumberRule bandwidthRule{"bytes a second", 1e6, 1e17};
 constexpr NumberRule memoryRule{"bytes", 1e8, 1e16};
 constexpr NumberRule cacheRule{"bytes", 1e4, 1e13};
@@ -65,6 +67,13 @@ void visitMachine(Visitor &visitor, Machine &machine) {
     if (visitor.isGiven("row_flops_per_second", rates.rowFlopsPerSecond > 0))
       visitor.number("row_flops_per_second", rates.rowFlopsPerSecond,
                      flopsRule);
+    if (visitor.isGiven("rows", rates.elementsPerSecond > 0))
+      visitor.object("rows", [&] {
+        visitor.number("elements_per_second", rates.elementsPerSecond,
+                       elementsRule);
+        visitor.number("special_functions_per_second",
+                       rates.specialFunctionsPerSecond, functionsRule);
+      });
     if (!visitor.isGiven("products", !rates.products.empty()))
       return;
     visitor.list("products", rates.products, [&](MeasuredProduct &product) {

@@ -265,7 +265,8 @@ FactorRule ObservedMeanOp::getFactorRule() {
 /// maximum, -, exp, +; a comparison for each choice.
 Cost RouteOp::getCost() {
   double k = double(lastDimension(getExperts()));
-  return streamingCost(*this, (4 + k) * elementsOf(getLogits()));
+  return streamingCost(*this, (4 + k) * elementsOf(getLogits()),
+                       elementsOf(getLogits()));
 }
 
 /// Read by the host after the step.
@@ -276,7 +277,8 @@ Cost ObservedMeanOp::getCost() { return {}; }
 
 /// The softmax again; -, *.
 Cost RouteGradOp::getCost() {
-  return streamingCost(*this, 6 * elementsOf(getLogits()));
+  return streamingCost(*this, 6 * elementsOf(getLogits()),
+                       elementsOf(getLogits()));
 }
 
 Cost ExpertPlacesOp::getCost() { return streamingCost(*this, 0); }

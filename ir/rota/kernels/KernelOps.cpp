@@ -147,12 +147,13 @@ KernelOp LaunchOp::getKernelOp() {
 
 /// The operations of the body, on all rows.
 Cost LaunchOp::getCost() {
-  double flops = 0;
+  Cost row;
   if (KernelOp kernel = getKernelOp())
     for (Operation &op : kernel.getBody().front())
       if (auto priced = dyn_cast<CostOpInterface>(op))
-        flops += double(getRows()) * priced.getCost().flops;
-  return streamingCost(*this, flops);
+        row += priced.getCost();
+  auto rows = double(getRows());
+  return streamingCost(*this, rows * row.flops, rows * row.specialFunctions);
 }
 
 bool LaunchOp::canAccumulate(unsigned) { return true; }

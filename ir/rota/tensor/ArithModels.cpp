@@ -224,7 +224,11 @@ struct CostModel : CostOpInterface::ExternalModel<CostModel<OpTy>, OpTy> {
       return {};
     auto tensor = dyn_cast<RankedTensorType>(op->getResult(0).getType());
     double elements = tensor ? double(tensor.getNumElements()) : 1.0;
-    return streamingCost(op, isa<math::FmaOp>(op) ? 2 * elements : elements);
+    bool isFma = isa<math::FmaOp>(op);
+    bool isSpecial = isa<arith::DivFOp>(op) ||
+                     (isa<math::MathDialect>(op->getDialect()) && !isFma);
+    return streamingCost(op, isFma ? 2 * elements : elements,
+                         isSpecial ? elements : 0);
   }
 };
 } // namespace

@@ -342,12 +342,14 @@ Cost EmbeddingGradOp::getCost() {
 
 /// maximum, -, exp, +.
 Cost CrossEntropyOp::getCost() {
-  return streamingCost(*this, 4 * elementsOf(getLogits()));
+  return streamingCost(*this, 4 * elementsOf(getLogits()),
+                       elementsOf(getLogits()));
 }
 
 /// maximum, -, exp, +.
 Cost CrossEntropyShardOp::getCost() {
-  return streamingCost(*this, 4 * elementsOf(getLogits()));
+  return streamingCost(*this, 4 * elementsOf(getLogits()),
+                       elementsOf(getLogits()));
 }
 
 /// maximum, -, exp, +; the sum of logits: 5 a pair.
@@ -357,7 +359,8 @@ Cost CrossEntropyMergeOp::getCost() {
 
 /// - logsumexp, exp, *.
 Cost CrossEntropyGradOp::getCost() {
-  return streamingCost(*this, 3 * elementsOf(getLogits()));
+  return streamingCost(*this, 3 * elementsOf(getLogits()),
+                       elementsOf(getLogits()));
 }
 
 bool EmbeddingGradOp::canAccumulate(unsigned) { return true; }

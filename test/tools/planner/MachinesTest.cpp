@@ -24,7 +24,9 @@ constexpr const char *kText = R"({
            "f32": {"flops_per_second": 1e12,
                    "attention": {"forward_flops_per_second": 3e11,
                                  "backward_flops_per_second": 2e11},
-                   "row_flops_per_second": 5e10}},
+                   "row_flops_per_second": 5e10,
+                   "rows": {"elements_per_second": 2e10,
+                            "special_functions_per_second": 1e10}}},
  "tiles": [{"m": 64, "n": 128, "efficiency": 0.9}],
  "product_efficiency": 0.8, "depth": 64,
  "attention": {"forward": 0.5, "backward": 0.4},
@@ -102,6 +104,8 @@ TEST(Machines, RatesOfATypeWin) {
   EXPECT_EQ(machine->rateOf(WorkForm::Attention, bf16), 4e12 * 0.5);
   EXPECT_EQ(machine->rateOf(WorkForm::AttentionGradient, bf16), 4e12 * 0.4);
   EXPECT_EQ(machine->rateOf(WorkForm::Rows, bf16), 1e11);
+  EXPECT_EQ(machine->types.at("f32").elementsPerSecond, 2e10);
+  EXPECT_EQ(machine->types.at("f32").specialFunctionsPerSecond, 1e10);
   EXPECT_EQ(machine->reachedMemory(1e6), 3e12);
   EXPECT_EQ(machine->reachedMemory(2e6), 1e12 * 0.75);
 }
