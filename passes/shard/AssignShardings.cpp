@@ -183,8 +183,14 @@ LogicalResult AssignShardings::place(ParamOp param) {
   if (failed(storage))
     return failure();
   DimensionAxes optimizer = optimizerAxes(param, *storage);
-  auto sharding = [&](const DimensionAxes &axes) {
-    return makeSharding(&getContext(), axes, /*unreduced=*/{}, mesh);
+  // What is appended is not merged with an axis before it: it says which
+  // exchanges a step has.
+  auto sharding = [&](const DimensionAxes &dimensions) {
+    auto divided = llvm::map_to_vector(dimensions, [&](const AxisList &axes) {
+      return DimensionShardingAttr::get(&getContext(), axes, /*open=*/false);
+    });
+    return ShardingAttr::get(&getContext(), divided,
+                             ArrayRef<AxisRefAttr>(), ArrayRef<AxisRefAttr>());
   };
   param.setPlacementAttr(PlacementAttr::get(
       &getContext(), param.getTensorType().getShape(), sharding(*compute),
@@ -390,10 +396,7 @@ DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
     remarkOn(param, "optimizer-replicas",
              "replicas along " + spell(difference(replicas, best, mesh)) +
                  " stay: one dimension is divided, into equal parts");
-  if (!best.empty()) {
-    llvm::append_range(axes[dimension], best);
-    axes[dimension] = normalized(axes[dimension], mesh);
-  }
+  llvm::append_range(axes[dimension], best);
   return axes;
 }
 
