@@ -6,14 +6,16 @@ import json
 import lzma
 import math
 import os
+import pathlib
 import statistics
 import subprocess
 import tarfile
 import threading
 import time
 
-# Datasheets, dense bf16.
-PEAK_TFLOPS = {"A100": 312, "H100": 989, "H200": 989, "B200": 2250}
+MACHINES = pathlib.Path(__file__).resolve().parents[2] / "planner" / "machines"
+# The machine of the planner whose peak is that of a GPU with this part in its name.
+MACHINE_OF = {"A100": "a100-sxm-80gb", "H100": "h100-sxm-80gb", "H200": "h200-sxm", "B200": "b200"}
 MOST_SECONDS = 120  # of one program
 
 
@@ -200,9 +202,10 @@ class Machine:
     def peak(self):
         """TFLOP/s of the datasheet, else of the measured product, and which of the two."""
         measured = self.product_rate()
-        for name, peak in PEAK_TFLOPS.items():
+        for name, machine in MACHINE_OF.items():
             if name in self.gpu:
-                return peak, "of the datasheet"
+                types = json.loads((MACHINES / f"{machine}.json").read_text())["types"]
+                return types["bf16"]["flops_per_second"] * 1e-12, "of the datasheet"
         return measured, "of the square product"
 
 
