@@ -5,10 +5,9 @@
 #include "runtime/device/Context.h"
 #include "tools/bench/CompiledOp.h"
 #include "tools/measure/MeasureHost.h"
+#include "tools/measure/OpSources.h"
 #include "tools/measure/Team.h"
 #include "tools/measure/WorkMemory.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -67,83 +66,9 @@ std::optional<double> measureOp(CompiledOp *op, int cores, double seconds,
   });
 }
 
-/// A function of one op, or of ops that become one kernel, with their results.
-std::string function(const std::string &arguments, const std::string &body,
-                     const std::string &results, const std::string &types) {
-  return fmt::format("func.func @f({}) -> ({}) {{\n{}\nreturn {} : {}\n}}",
-                     arguments, types, body, results, types);
-}
-
-constexpr int64_t kTokens = 256, kWidth = 512, kVocabulary = 4096;
-
-std::string matrix(int64_t rows, int64_t columns, const std::string &type) {
-  return fmt::format("tensor<{}x{}x{}>", rows, columns, type);
-}
-
-/// Kernels without products of a layer and of the loss.
-std::vector<std::string> rowSources(const std::string &type) {
-  std::string x = matrix(kTokens, kWidth, type);
-  std::string gain = fmt::format("tensor<{}xf32>", kWidth);
-  std::string wide = matrix(kTokens, 3 * kWidth, type);
-  std::string logits =
-      fmt::format("tensor<1x{}x{}x{}>", kTokens, kVocabulary, type);
-  std::string targets = fmt::format("tensor<1x{}xi32>", kTokens);
-  std::string rows = fmt::format("tensor<1x{}xf32>", kTokens);
-  return {
-      function(fmt::format("%x: {0}, %a: {0}, %g: {1}", x, gain),
-               fmt::format("%s = arith.addf %x, %a : {0}\n"
-                           "%y = rota.rms_norm %s, %g epsilon = 1.0e-05 : "
-                           "{0}, {1}",
-                           x, gain),
-               "%s, %y", x + ", " + x),
-      function(fmt::format("%dy: {0}, %x: {0}, %g: {1}", x, gain),
-               fmt::format("%dx, %dg = rota.rms_norm_grad %dy, %x, %g epsilon "
-                           "= 1.0e-05 : ({0}, {0}, {1}) -> ({0}, {1})",
-                           x, gain),
-               "%dx, %dg", x + ", " + gain),
-      function(fmt::format("%x: {0}, %u: {0}", wide),
-               fmt::format("%y = rota.activation silu %x, %u : {0}", wide),
-               "%y", wide),
-      function(fmt::format("%l: {0}, %t: {1}", logits, targets),
-               fmt::format("%r:3 = rota.cross_entropy %l, %t : ({0}, {1}) -> "
-                           "(tensor<f32>, tensor<f32>, {2})",
-                           logits, targets, rows),
-               "%r#0, %r#1, %r#2", "tensor<f32>, tensor<f32>, " + rows),
-      function(fmt::format("%g: tensor<f32>, %l: {0}, %t: {1}, %m: {2}", logits,
-                           targets, rows),
-               fmt::format("%r = rota.cross_entropy_grad %g, %l, %t, %m : "
-                           "(tensor<f32>, {0}, {1}, {2}) -> ({0})",
-                           logits, targets, rows),
-               "%r", logits)};
-}
-
-struct AttentionSources {
-  std::string forward, backward;
-};
-AttentionSources attentionSources(const std::string &type) {
-  std::string q = fmt::format("tensor<1x512x2x64x{}>", type);
-  std::string line = "tensor<1x2x512xf32>";
-  return {function(fmt::format("%q: {0}, %k: {0}, %v: {0}", q),
-                   fmt::format("%r:2 = rota.attention %q, %k, %v scale = 0.125 "
-                               ": ({0}, {0}, {0}) -> ({0}, {1})",
-                               q, line),
-                   "%r#0, %r#1", q + ", " + line),
-          function(fmt::format("%dy: {0}, %q: {0}, %k: {0}, %v: {0}, %y: {0}, "
-                               "%l: {1}",
-                               q, line),
-                   fmt::format("%r:3 = rota.attention_grad %dy, %q, %k, %v, "
-                               "%y, %l scale = 0.125 : ({0}, {0}, {0}, {0}, "
-                               "{0}, {1}) -> ({0}, {0}, {0})",
-                               q, line),
-                   "%r#0, %r#1, %r#2", q + ", " + q + ", " + q)};
-}
-
-/// An addition, whose time is that of memory.
-std::string additionSource(int64_t rows) {
-  std::string x = matrix(rows, 1024, "f32");
-  return function(fmt::format("%x: {0}, %y: {0}", x),
-                  fmt::format("%z = arith.addf %x, %y : {0}", x), "%z", x);
-}
+constexpr RowSizes kRows = {.tokens = 256, .width = 512, .vocabulary = 4096};
+constexpr AttentionSizes kAttention = {
+    .batch = 1, .tokens = 512, .heads = 2, .headSize = 64};
 
 /// FLOP/s on all cores of the kernels that the sources make, one after another.
 std::optional<double> rateOf(llvm::ArrayRef<std::string> sources, int cores,
@@ -194,7 +119,7 @@ std::array<double, 3> fitRows(llvm::ArrayRef<MeasuredRows> kernels,
 /// Rates of kernels that are no products. False where one cannot be compiled.
 bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
                  int cores, double seconds) {
-  std::vector<std::string> sources = rowSources(type);
+  std::vector<std::string> sources = rowSources(type, kRows);
   double bytesOfElement = type == "bf16" ? 2 : 4;
   std::vector<MeasuredRows> kernels;
   for (const std::string &source : sources) {
@@ -220,7 +145,7 @@ bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
 /// Rates of a type. False where a kernel cannot be compiled.
 bool measureType(const std::string &type, mlir::rota::TypeRates &rates,
                  int cores, double seconds) {
-  AttentionSources attention = attentionSources(type);
+  AttentionSources attention = attentionSources(type, kAttention);
   auto forward = rateOf(attention.forward, cores, seconds / 4);
   auto backward = rateOf(attention.backward, cores, seconds / 4);
   if (!forward || !backward)

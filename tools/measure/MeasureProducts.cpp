@@ -5,6 +5,7 @@
 #include "runtime/device/Context.h"
 #include "runtime/device/cpu/Gemm.h"
 #include "tools/measure/MeasureHost.h"
+#include "tools/measure/Products.h"
 #include "tools/measure/Team.h"
 #include "tools/measure/WorkMemory.h"
 
@@ -26,26 +27,6 @@ constexpr int64_t kFirstSizes[] = {128, 512};
 /// All sizes are measured so often, at different times: what another program
 /// does at one of them counts in one round alone.
 constexpr int kRounds = 3;
-
-/// The products of a layer: y = x w^T, dx = dy w, dw += dy^T x.
-enum class Form { Forward, InputGradient, WeightGradient };
-constexpr Form kForms[] = {Form::Forward, Form::InputGradient,
-                           Form::WeightGradient};
-
-RotaGemm describe(const ProductSize &size, Form form, int32_t type) {
-  RotaGemm gemm = {};
-  gemm.batch = 1;
-  gemm.m = int64_t(size.m), gemm.n = int64_t(size.n), gemm.k = int64_t(size.k);
-  gemm.transposeA = form == Form::WeightGradient;
-  gemm.transposeB = form == Form::Forward;
-  gemm.lda = gemm.transposeA ? gemm.m : gemm.k;
-  gemm.ldb = gemm.transposeB ? gemm.k : gemm.n;
-  gemm.ldc = gemm.n;
-  gemm.accumulate = form == Form::WeightGradient;
-  gemm.typeA = gemm.typeB = type;
-  gemm.typeC = form == Form::WeightGradient ? ROTA_F32 : type;
-  return gemm;
-}
 
 /// One product with operands of its own. Each call takes the next copy of them.
 Repeated makeProduct(const RotaGemm &gemm) {
@@ -89,23 +70,13 @@ std::vector<ProductSize> sizesInOrder() {
   return sizes;
 }
 
-/// The forms that products of this size have in a layer: tokens are most often
-/// the most, and they are the rows of the first two forms and the depth of
-/// weight gradients.
-llvm::ArrayRef<Form> formsOf(const ProductSize &size) {
-  llvm::ArrayRef<Form> all = kForms;
-  return size.k > size.m   ? all.take_back(1)
-         : size.k < size.m ? all.drop_back(1)
-                           : all;
-}
-
 /// Seconds of one product in each of its forms, one after another, on all cores
 /// at once.
 double secondsOfForms(const ProductSize &size, int32_t type, int cores,
                       double seconds) {
   double total = 0;
-  llvm::ArrayRef<Form> forms = formsOf(size);
-  for (Form form : forms)
+  llvm::ArrayRef<ProductForm> forms = formsOf(size);
+  for (ProductForm form : forms)
     total += secondsTogether(cores, seconds / double(forms.size()), [&](int) {
       return makeProduct(describe(size, form, type));
     });
