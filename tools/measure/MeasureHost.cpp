@@ -24,13 +24,6 @@ std::string processorName() {
   return "an unknown processor";
 }
 
-std::string today() {
-  std::time_t now = std::time(nullptr);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
-  return text;
-}
-
 /// The source of each number.
 std::map<std::string, std::string> sourcesOf(const std::string &measured) {
   std::string attention = ": 512 tokens, heads of 64",
@@ -70,6 +63,13 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
 }
 
 } // namespace
+
+std::string today() {
+  std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
 
 std::optional<HostMeasurement> measureHost(const HostRequest &request,
                                            std::string &error) try {

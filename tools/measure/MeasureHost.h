@@ -29,6 +29,9 @@ struct HostMeasurement {
 std::optional<HostMeasurement> measureHost(const HostRequest &request,
                                            std::string &error);
 
+/// The date of a measurement: "2026-11-26".
+std::string today();
+
 /// The parts of a measurement. Each takes about `seconds`.
 void measureProducts(mlir::rota::Machine &machine, int cores, double seconds);
 void measureMemory(mlir::rota::Machine &machine, int cores, double seconds);

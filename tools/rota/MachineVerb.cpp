@@ -10,7 +10,9 @@
 #include "runtime/device/Cores.h"
 #include "runtime/files/Streams.h"
 #include "runtime/files/WriteFile.h"
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/text/Text.h"
+#include "tools/measure/MeasureGpu.h"
 #include "tools/measure/MeasureHost.h"
 #include "tools/planner/Machines.h"
 
@@ -163,10 +165,42 @@ void showProgress(const std::string &part, double share) {
   std::fflush(stderr);
 }
 
+void endProgress() {
+  if (isatty(STDERR_FILENO))
+    fmt::print(stderr, "\r\033[K");
+}
+
+int measureGpus(const RunOptions &options) {
+  GpuRequest request;
+  request.device = options.compiler.target.device;
+  request.seconds = options.measureSeconds;
+  request.version = ROTA_VERSION;
+  request.progress = showProgress;
+  if (!options.machine.empty()) {
+    std::string error;
+    auto found = findMachine(options.machine, error);
+    if (!found)
+      return reportBadInput("'machine': " + error);
+    request.described = found->machine;
+  }
+  GpuFailure failure;
+  auto machine = measureGpu(request, failure);
+  endProgress();
+  if (machine)
+    return writeOutput(options.output, machine->write());
+  fmt::print(stderr, "error: {}\n", failure.message);
+  return failure.isInput ? kExitBadInput : kExitRunFailed;
+}
+
 int measureMachine(const RunOptions &options) {
   if (std::string error;
       !options.output.empty() && !checkOutput(options.output, error))
     return reportBadInput(error);
+  if (traitsOf(options.compiler.target.device).isGpu)
+    return measureGpus(options);
+  if (!options.machine.empty())
+    return reportBadInput("'machine': expected 'device' cuda beside it: a host "
+                          "measures all of its numbers");
   HostRequest request;
   request.seconds = options.measureSeconds;
   request.cores = availableCores();
@@ -174,8 +208,7 @@ int measureMachine(const RunOptions &options) {
   request.progress = showProgress;
   std::string error;
   auto measured = measureHost(request, error);
-  if (isatty(STDERR_FILENO))
-    fmt::print(stderr, "\r\033[K");
+  endProgress();
   if (!measured) {
     fmt::print(stderr, "error: {}\n", error);
     return kExitRunFailed;
@@ -187,7 +220,8 @@ int measureMachine(const RunOptions &options) {
                100 * (1 - measured->freeShare));
   if (std::filesystem::exists("/dev/nvidia0") ||
       std::filesystem::exists("/dev/kfd"))
-    fmt::print(stderr, "note: this host has a GPU, which is not measured\n");
+    fmt::print(stderr, "note: this host has a GPU, which is not measured; "
+                       "--device cuda measures NVIDIA's\n");
   return writeOutput(options.output, measured->machine.write());
 }
 

@@ -42,7 +42,7 @@ static constexpr struct Verb {
     {"report", Command::Report, runReport,
      "draw a run out of the folder that its --metrics wrote"},
     {"machine", Command::Machine, runMachine,
-     "list and show the machines of plans, or measure this host"},
+     "list and show the machines of plans, or measure this host or its GPUs"},
 };
 
 static constexpr const char *kUsage =

@@ -23,9 +23,10 @@ static std::string versionText(int version) {
 static DriverApi openDriver() {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    throw InputError(fmt::format("expected NVIDIA's driver, found no "
-                                 "libcuda.so.1 on this machine{}",
-                                 kOtherDevices));
+    throw InputError(fmt::format(
+        "expected NVIDIA's driver, found no libcuda.so.1 on this machine, in "
+        "LD_LIBRARY_PATH or where the system's loader looks{}",
+        kOtherDevices));
   DriverApi api;
   auto find = [&](auto &member, const char *symbol) {
     member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(

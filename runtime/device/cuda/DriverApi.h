@@ -46,7 +46,10 @@ using GraphExecHandle = CUgraphExec_st *;
 using Address = unsigned long long; // CUdeviceptr
 
 // CUdevice_attribute
+inline constexpr int kClockRate = 13; // kilohertz
 inline constexpr int kMultiprocessorCount = 16;
+inline constexpr int kMemoryClockRate = 36; // kilohertz
+inline constexpr int kMemoryBusWidth = 37;  // bits
 inline constexpr int kCapabilityMajor = 75;
 inline constexpr int kCapabilityMinor = 76;
 inline constexpr int kMostSharedBytesByChoice = 97;

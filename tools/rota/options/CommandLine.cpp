@@ -132,12 +132,15 @@ static CommandText textOf(Command verb) {
   case Command::Machine:
     return {"rota machine",
             "Lists the machines that plans are made for, shows the numbers of "
-            "one with their\nsources, or measures this host in a minute.",
+            "one with their\nsources, or measures in a minute: this host, or "
+            "with --device cuda its GPUs.",
             "action",
             "list, show or measure; after show a name or a file",
             "flag",
             {"rota machine show h100-sxm-80gb",
-             "rota machine measure -o here.json"}};
+             "rota machine measure -o here.json",
+             "rota machine measure --device cuda --machine h100-sxm-80gb -o "
+             "here.json"}};
   case Command::Tokenize:
     return {"rota tokenize",
             "Writes files of text as one file of tokens, which --data takes. A "

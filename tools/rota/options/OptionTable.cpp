@@ -26,6 +26,7 @@ constexpr unsigned eval = unsigned(Command::Eval);
 constexpr unsigned generate = unsigned(Command::Generate);
 constexpr unsigned schedule = unsigned(Command::Schedule);
 constexpr unsigned convert = unsigned(Command::Convert);
+constexpr unsigned machine = unsigned(Command::Machine);
 constexpr unsigned models = train | compile | plan | probe | eval | generate;
 constexpr unsigned timelines = models | schedule;
 
@@ -131,8 +132,9 @@ Rows meshRows(RunOptions &o) {
       {"machine", group, "NAME|FILE",
        "The machine that times are for, and choices by time; its memory bounds "
        "a rank where 'memory' is not given. `rota machine list` has the names "
-       "(generic)",
-       models, &o.machine},
+       "(generic). Of `rota machine measure --device cuda`, the one that has "
+       "what this host cannot measure: levels of the network, peaks",
+       models | machine, &o.machine},
       {"nodes", group, "N",
        "Nodes of the machine, which say 'devices': all of its innermost level "
        "of the network",
@@ -250,7 +252,8 @@ Rows executionRows(RunOptions &o) {
   const char *execution = "Execution", *output = "Output";
   lowering::TargetOptions &target = o.compiler.target;
   return {
-      {"device", execution, "NAME", "The device that computes", models,
+      {"device", execution, "NAME",
+       "The device that computes, or that is measured", models | machine,
        Choice(target.device)},
       {"target-cpu", execution, "NAME",
        "The processor to compile for, in LLVM's words",
@@ -349,7 +352,7 @@ Rows reportRows(RunOptions &o) {
 Rows machineRows(RunOptions &o) {
   return {{"seconds", "Machine", "X",
            "Seconds that measure takes, about; rates are surer with more",
-           unsigned(Command::Machine), &o.measureSeconds, 1, 3600}};
+           machine, &o.measureSeconds, 1, 3600}};
 }
 
 Rows promptRows(RunOptions &o) {

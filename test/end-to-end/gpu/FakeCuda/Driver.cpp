@@ -14,6 +14,8 @@
 
 using namespace rota::cuda;
 
+static constexpr size_t kFreeBytes = 1000000;
+
 static bool isWrong(const char *part) {
   const char *wrong = std::getenv("FAKE_CUDA");
   return wrong && std::strcmp(wrong, part) == 0;
@@ -47,9 +49,13 @@ Result cuDeviceGetAttribute(int *value, int attribute, Ordinal) {
 }
 
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
-  *free = 1000000;
+  *free = kFreeBytes;
   *total = 1 << 20;
   return kSuccess;
+}
+
+Result cuMemAlloc_v2(Address *, size_t bytes) {
+  return bytes > kFreeBytes ? kOutOfMemory : kSuccess;
 }
 
 Result cuMemHostAlloc(void **address, size_t bytes, unsigned) {
