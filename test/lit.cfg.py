@@ -20,6 +20,9 @@ config.test_exec_root = os.path.join(config.build, "test")
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.build, "bin"), os.path.join(config.llvm, "bin"),
      os.environ["PATH"]])
+# Scripts of all folders read and write files of safetensors by one module.
+config.environment["PYTHONPATH"] = os.path.join(config.test_source_root,
+                                                "end-to-end", "Inputs")
 # More random cases, or others.
 for variable in ("ROTA_TEST_CASES", "ROTA_TEST_SEED"):
     if variable in os.environ:

@@ -5,20 +5,9 @@
       that a pattern is a part of the name of, and the same bytes
   check_subset.py --same OLD NEW PATTERN...   tensors with a pattern in their name
       have the same bytes, all others do not"""
-import json
-import struct
 import sys
 
-
-def read(path):
-    data = open(path, "rb").read()
-    size, = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
-    return {name: data[8 + size + entry["data_offsets"][0]:
-                       8 + size + entry["data_offsets"][1]]
-            for name, entry in header.items()}
-
+from tensor_file import read
 
 arguments = sys.argv[1:]
 same = arguments[0] == "--same"

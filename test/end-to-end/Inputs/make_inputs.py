@@ -1,24 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the inputs of the end-to-end tests beside this file: tokens for the
 hand-written models of models/examples, and vectors for models without them."""
-import json
 import pathlib
 import random
-import struct
 
-FOLDER = pathlib.Path(__file__).parent
+import tensor_file
 
 
 def write(name, tensors):
-    header, data = {}, b""
-    for key, (dtype, shape, values) in tensors.items():
-        packed = b"".join(
-            struct.pack("<i" if dtype == "I32" else "<f", v) for v in values)
-        header[key] = {"dtype": dtype, "shape": shape,
-                       "data_offsets": [len(data), len(data) + len(packed)]}
-        data += packed
-    text = json.dumps(header).encode()
-    (FOLDER / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
+    tensor_file.write(pathlib.Path(__file__).with_name(name),
+                      {key: tensor_file.tensor(*value)
+                       for key, value in tensors.items()})
 
 
 random.seed(5)

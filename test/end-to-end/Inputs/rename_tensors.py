@@ -4,11 +4,11 @@ OLD, where a name begins with that.
 
     rename_tensors.py FOLDER COPY OLD NEW
 """
-import json
 import os
 import shutil
-import struct
 import sys
+
+import tensor_file
 
 
 def main():
@@ -16,16 +16,11 @@ def main():
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)
     path = os.path.join(copy, "model.safetensors")
-    with open(path, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
-        data = file.read()
+    tensors = tensor_file.read(path)
     renamed = {new + name.removeprefix(old) if name.startswith(old) else name: value
-               for name, value in header.items()}
-    assert renamed.keys() != header.keys()
-    text = json.dumps(renamed).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
+               for name, value in tensors.items()}
+    assert renamed.keys() != tensors.keys()
+    tensor_file.write(path, renamed)
 
 
 main()

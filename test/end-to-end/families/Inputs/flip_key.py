@@ -12,19 +12,15 @@ reads any more, such as those of another kind of rotary embedding.
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 
+import tensor_file
+
 
 def scalar(path, name):
-    with open(path, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
-        begin, end = header[name]["data_offsets"]
-        file.seek(8 + size + begin)
-        kind = {"F32": "<f", "F64": "<d"}[header[name]["dtype"]]
-        return struct.unpack(kind, file.read(end - begin))[0]
+    value, = tensor_file.numbers(tensor_file.read(path)[name])
+    return value
 
 
 def set_key(config, pair):

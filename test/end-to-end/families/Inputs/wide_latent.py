@@ -9,8 +9,9 @@ CONFIG is the config.json of a small model, whose sizes become larger.
 import json
 import os
 import random
-import struct
 import sys
+
+import tensor_file
 
 SIZES = {"hidden_size": 256, "q_lora_rank": 160, "kv_lora_rank": 128,
          "qk_rope_head_dim": 16, "qk_nope_head_dim": 16, "v_head_dim": 16,
@@ -28,13 +29,9 @@ def main():
               encoding="utf-8") as file:
         json.dump(model, file)
     draw = random.Random(3)
-    data = struct.pack(f"<{ROWS * LENGTH}i",
-                       *(draw.randrange(model["vocab_size"])
-                         for _ in range(ROWS * LENGTH)))
-    header = json.dumps({"tokens": {"dtype": "I32", "shape": [ROWS, LENGTH],
-                                    "data_offsets": [0, len(data)]}}).encode()
-    with open(tokens, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header + data)
+    tensor_file.write(tokens, {"tokens": tensor_file.tensor(
+        "I32", [ROWS, LENGTH], [draw.randrange(model["vocab_size"])
+                                for _ in range(ROWS * LENGTH)])})
 
 
 main()

@@ -2,22 +2,15 @@
 """check_biases.py RATE STEPS FIRST OTHER...: the biases of choices in FIRST are
 sums of at most STEPS terms RATE or -RATE, not all zero, and those of each OTHER
 are the same bits. RATE is a power of two, so that sums are exact."""
-import json
-import struct
 import sys
+
+import tensor_file
 
 
 def biases(path):
-    with open(path, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
-        data = file.read()
-    found = {}
-    for name, tensor in header.items():
-        if name.endswith("e_score_correction_bias"):
-            begin, end = tensor["data_offsets"]
-            found[name] = struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
-    return found
+    return {name: tensor_file.numbers(tensor)
+            for name, tensor in tensor_file.read(path).items()
+            if name.endswith("e_score_correction_bias")}
 
 
 rate, steps, first, *others = sys.argv[1:]

@@ -8,25 +8,15 @@ import json
 import math
 import os
 import random
-import struct
 import sys
 
-
-def save(path, tensors):
-    header, data = {}, b""
-    for name, (dtype, shape, values) in tensors.items():
-        header[name] = dict(dtype=dtype, shape=shape,
-                            data_offsets=[len(data), len(data) + len(values)])
-        data += values
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
+import tensor_file
 
 
 def floats(shape, scale=0.1):
-    count = math.prod(shape)
-    values = [random.uniform(-scale, scale) for _ in range(count)]
-    return "F32", shape, struct.pack(f"<{count}f", *values)
+    return tensor_file.tensor("F32", shape,
+                              [random.uniform(-scale, scale)
+                               for _ in range(math.prod(shape))])
 
 
 def codes(dtype, shape, below, first=0):
@@ -51,7 +41,7 @@ def write(folder, config, method, tensors):
     config["quantization_config"] = {"quant_method": method}
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(config, file)
-    save(os.path.join(folder, "model.safetensors"), tensors)
+    tensor_file.write(os.path.join(folder, "model.safetensors"), tensors)
 
 
 def gpt_oss(config, folder):
@@ -84,19 +74,14 @@ def gpt_oss(config, folder):
 def deepseek(config, folder):
     """Every matrix but embedding, head and routers in FP8."""
     golden = os.path.join(os.path.dirname(sys.argv[3]), "model.safetensors")
-    with open(golden, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
     tensors = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
+    for name, (_, shape, _) in tensor_file.read(golden).items():
         if name.endswith("_proj.weight") or "kv_a_proj" in name:
-            fp8(tensors, name, entry["shape"])
+            fp8(tensors, name, shape)
         elif name in ("model.embed_tokens.weight", "lm_head.weight"):
-            tensors[name] = floats([256, entry["shape"][1]])
+            tensors[name] = floats([256, shape[1]])
         else:
-            tensors[name] = floats(entry["shape"])
+            tensors[name] = floats(shape)
     config.update(vocab_size=256)
     write(folder, config, "fp8", tensors)
 
