@@ -17,6 +17,11 @@ static void walk(ArrayRef<int64_t> sizes, ArrayRef<int64_t> stridesA,
                  const Visit &visit) {
   if (sizes.empty())
     return visit(a, b);
+  if (sizes.size() == 1) { // without a call for each index
+    for (int64_t i = 0; i < sizes[0]; ++i)
+      visit(a + i * stridesA[0], b + i * stridesB[0]);
+    return;
+  }
   for (int64_t i = 0; i < sizes.front(); ++i)
     walk(sizes.drop_front(), stridesA.drop_front(), stridesB.drop_front(),
          a + i * stridesA.front(), b + i * stridesB.front(), visit);

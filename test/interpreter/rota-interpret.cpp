@@ -39,7 +39,7 @@ struct Arguments {
   uint64_t seed = 1;
   double tolerance = 1e-5, learningRate = 3e-4, zLoss = 0;
   bool split = false, roundBF16 = false, stepBalance = false;
-  bool allowUnknownKeys = false;
+  bool allowUnknownKeys = false, onlyLoss = false;
 };
 
 Tensor toTensor(const TensorView &view) {
@@ -244,7 +244,8 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   mlir::rota::DifferentiateOptions differentiate;
   differentiate.remat = arguments.remat;
   differentiate.split = arguments.split;
-  manager.addPass(mlir::rota::createDifferentiate(differentiate));
+  if (!arguments.onlyLoss)
+    manager.addPass(mlir::rota::createDifferentiate(differentiate));
   if (!arguments.updates.empty()) {
     mlir::rota::registerOptimizerPasses();
     if (failed(mlir::parsePassPipeline(
@@ -353,11 +354,15 @@ bool run(const Arguments &arguments) {
   for (int64_t i = 0; i < arguments.microbatches; ++i)
     microbatches.push_back({part(batch.input, i, arguments.microbatches),
                             part(batch.target, i, arguments.microbatches)});
-  auto step =
-      differentiate(*model, parameters, microbatches, {arguments.roundBF16});
+  auto compute = arguments.onlyLoss ? evaluate : differentiate;
+  auto step = compute(*model, parameters, microbatches, {arguments.roundBF16});
   if (failed(step))
     throw rota::RunError(fmt::format("cannot run '{}'", arguments.model));
-  Tensors tensors = results(*model, std::move(*step));
+  Tensors tensors;
+  if (arguments.onlyLoss)
+    tensors["loss"] = Tensor::scalar(step->loss());
+  else
+    tensors = results(*model, std::move(*step));
   if (!arguments.updates.empty()) {
     auto losses =
         train(*model, parameters, microbatches,
@@ -404,6 +409,7 @@ int main(int argc, char **argv) {
   app.add_option("--lora-targets", arguments.adapters.targets)->delimiter(',');
   app.add_option("--steps", arguments.steps)->check(CLI::PositiveNumber);
   app.add_option("--learning-rate", arguments.learningRate);
+  app.add_flag("--only-loss", arguments.onlyLoss, "No gradients, no logits");
   app.add_flag("--split", arguments.split, "Split the backward functions");
   app.add_flag("--round-bf16", arguments.roundBF16,
                "Round values of bf16 type");

@@ -48,7 +48,7 @@ def loss(golden, scratch, flip, is_initial):
     weights = [] if is_initial else ["--weights", os.path.join(
         scratch, "model.safetensors")]
     subprocess.run(["rota-interpret", "--model", scratch, *weights,
-                    "--allow-unknown-keys", "--tokens",
+                    "--allow-unknown-keys", "--only-loss", "--tokens",
                     os.path.join(scratch, "tokens.safetensors"), "-o", out],
                    check=True)
     return scalar(out, "loss")
