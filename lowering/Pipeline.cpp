@@ -179,24 +179,25 @@ FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
 }
 
 FailureOr<std::string> ProgramLowering::emitTasks() {
-  device->addLaunches(*tasks, *library);
-  CodeCache cache({*tasks, library->getModule()}, *machine,
-                  device->codeOptions());
-  if (auto found = cache.find())
-    return found->getBuffer().str();
-  llvm::LLVMContext context;
-  auto code = translate(context);
-  if (failed(code))
-    return failure();
-  auto object = emitObject(module.getLoc(), **code, *machine);
-  if (succeeded(object))
-    cache.keep(*object);
-  return object;
+  std::optional<std::string> source = device->codeOptions();
+  if (source)
+    *source += " tasks " + digestOf({*tasks, library->getModule()});
+  return codeOf(source, *machine, [&]() -> FailureOr<std::string> {
+    llvm::LLVMContext context;
+    auto code = translate(context);
+    if (failed(code))
+      return failure();
+    return emitObject(module.getLoc(), **code, *machine);
+  });
 }
 
 LogicalResult ProgramLowering::link(StringRef output,
                                     const LinkOptions &options) {
   if (failed(device->findTools(module.getLoc(), options)))
+    return failure();
+  device->addLaunches(*tasks, *library);
+  auto kernels = device->emitKernels(*library, *machine);
+  if (failed(kernels))
     return failure();
   auto code = emitTasks();
   if (failed(code))
@@ -204,7 +205,10 @@ LogicalResult ProgramLowering::link(StringRef output,
   auto data = emitProgramData(module.getLoc(), program, *machine);
   if (failed(data))
     return failure();
-  return linkTrainer(module.getLoc(), {*code, *data}, output, options);
+  SmallVector<StringRef> objects{*code, *data};
+  llvm::append_range(objects, kernels->objects);
+  return linkTrainer(module.getLoc(), objects, kernels->aliases, output,
+                     options);
 }
 
 /// The layers of each chunk, kinds by their number in the layout.

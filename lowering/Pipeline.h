@@ -75,7 +75,7 @@ public:
   const std::vector<TransferReport> &getTransfers() const { return transfers; }
 
 private:
-  /// Tasks and kernels, without the program's data.
+  /// Tasks and the kernels of the library, without the program's data.
   llvm::FailureOr<std::unique_ptr<llvm::Module>>
   translate(llvm::LLVMContext &context);
   /// The object file of `translate`.

@@ -15,6 +15,10 @@ public:
 
   KernelTarget target() const override { return vectorTarget(vectorBits); }
   std::optional<std::string> codeOptions() const override { return "cpu"; }
+  FailureOr<KernelObjects> emitKernels(KernelLibrary &library,
+                                       llvm::TargetMachine &host) override {
+    return emitCpuKernels(library, host);
+  }
   LogicalResult addKernels(ModuleOp tasks,
                            KernelLibrary &library) const override {
     return addCpuKernels(tasks, library);

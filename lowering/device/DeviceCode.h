@@ -29,6 +29,12 @@ public:
   /// Adds the launches of GPU kernels to `tasks`.
   virtual void addLaunches(mlir::ModuleOp tasks, KernelLibrary &library) const {
   }
+  /// Takes the kernels that are object files of their own in a trainer for
+  /// `host` out of `library`.
+  virtual llvm::FailureOr<KernelObjects>
+  emitKernels(KernelLibrary &library, llvm::TargetMachine &host) {
+    return KernelObjects();
+  }
   /// Adds the code of the kernels of `library` that are functions of the host
   /// to `tasks`.
   virtual llvm::LogicalResult addKernels(mlir::ModuleOp tasks,

@@ -3,10 +3,10 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SHA256.h"
 #include "llvm/Target/TargetMachine.h"
 
 #include <cstdlib>
@@ -15,6 +15,26 @@ using namespace mlir;
 namespace fs = llvm::sys::fs;
 
 namespace rota::lowering {
+
+/// Bytes that make two equal hashes of different texts impossible in practice.
+static constexpr size_t kHashBytes = 16;
+using Hash = llvm::BLAKE3;
+
+static std::string digits(Hash &hash) {
+  return llvm::toHex(hash.final<kHashBytes>(), /*LowerCase=*/true);
+}
+
+std::string digestOf(ArrayRef<Operation *> ops) {
+  Hash hash;
+  for (Operation *op : ops) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    // The form that is printed fastest.
+    op->print(stream, OpPrintingFlags().printGenericOpForm().useLocalScope());
+    hash.update(text);
+  }
+  return digits(hash);
+}
 
 /// The compiler itself, as compiler caches tell one from another.
 static std::string describeProgram() {
@@ -28,49 +48,30 @@ static std::string describeProgram() {
          " " + LLVM_VERSION_STRING;
 }
 
-CodeCache::CodeCache(ArrayRef<ModuleOp> modules,
-                     const llvm::TargetMachine &machine,
-                     const std::optional<std::string> &options) {
+/// The file for code of `source`; empty: nothing is found or kept.
+static std::string pathOf(const std::optional<std::string> &source,
+                          const llvm::TargetMachine &machine) {
   const char *folder = std::getenv("ROTA_CODE_CACHE");
-  if (!folder || !*folder || !options)
-    return;
-  std::string program = describeProgram();
+  if (!folder || !*folder || !source)
+    return "";
+  static const std::string program = describeProgram();
   if (program.empty())
-    return;
-  llvm::SHA256 hash;
-  auto add = [&](StringRef part) {
+    return "";
+  Hash hash;
+  for (StringRef part :
+       {StringRef(program), StringRef(machine.getTargetTriple().str()),
+        machine.getTargetCPU(), machine.getTargetFeatureString(),
+        StringRef(*source)}) {
     hash.update(part);
     hash.update(StringRef("\0", 1));
-  };
-  add(program);
-  add(machine.getTargetTriple().str());
-  add(machine.getTargetCPU());
-  add(machine.getTargetFeatureString());
-  add(*options);
-  for (ModuleOp module : modules) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    // The form that is printed fastest.
-    module->print(stream,
-                  OpPrintingFlags().printGenericOpForm().useLocalScope());
-    add(text);
   }
-  llvm::SmallString<128> file(folder);
-  llvm::sys::path::append(file, llvm::toHex(hash.final(), /*LowerCase=*/true));
-  path = (file + ".o").str();
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, digits(hash) + ".o");
+  return path.str().str();
 }
 
-std::unique_ptr<llvm::MemoryBuffer> CodeCache::find() const {
-  if (path.empty())
-    return nullptr;
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  return buffer ? std::move(*buffer) : nullptr;
-}
-
-void CodeCache::keep(StringRef object) const {
-  if (path.empty() ||
-      fs::create_directories(llvm::sys::path::parent_path(path)))
+static void keep(const std::string &path, StringRef object) {
+  if (fs::create_directories(llvm::sys::path::parent_path(path)))
     return;
   int file;
   llvm::SmallString<128> part;
@@ -83,6 +84,22 @@ void CodeCache::keep(StringRef object) const {
   stream.clear_error();
   if (!isWritten || fs::rename(part, path))
     fs::remove(part);
+}
+
+FailureOr<std::string>
+codeOf(const std::optional<std::string> &source,
+       const llvm::TargetMachine &machine,
+       llvm::function_ref<FailureOr<std::string>()> make) {
+  std::string path = pathOf(source, machine);
+  if (path.empty())
+    return make();
+  if (auto found = llvm::MemoryBuffer::getFile(
+          path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
+    return (*found)->getBuffer().str();
+  auto object = make();
+  if (succeeded(object))
+    keep(path, *object);
+  return object;
 }
 
 } // namespace rota::lowering

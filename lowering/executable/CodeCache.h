@@ -2,44 +2,34 @@
 //
 // Object code that earlier compilations made, for those with equal functions:
 // the same model under another schedule, with other options of the trainer, or
-// once more.
+// once more. Another division of a model, too, has many of its kernels.
 #ifndef ROTA_LOWERING_EXECUTABLE_CODECACHE_H
 #define ROTA_LOWERING_EXECUTABLE_CODECACHE_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Operation.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 
 namespace llvm {
-class MemoryBuffer;
 class TargetMachine;
 } // namespace llvm
 
 namespace rota::lowering {
 
-/// The object code of some modules in the folder that the variable
-/// ROTA_CODE_CACHE names. Without that variable nothing is found or kept. Each
-/// file's name is a hash of all that its bytes depend on, this program
-/// included, so a file that is there is right, and a folder may be shared and
-/// removed at any time.
-class CodeCache {
-public:
-  /// For code that `machine` makes of `modules`, with other options in
-  /// `options`. Without a description of these, nothing is found or kept.
-  CodeCache(llvm::ArrayRef<mlir::ModuleOp> modules,
-            const llvm::TargetMachine &machine,
-            const std::optional<std::string> &options);
+/// A hash of the text of some ops, in hexadecimal digits.
+std::string digestOf(llvm::ArrayRef<mlir::Operation *> ops);
 
-  /// The object file; null where there is none.
-  std::unique_ptr<llvm::MemoryBuffer> find() const;
-  /// Keeps the object file. A folder that cannot be written keeps nothing.
-  void keep(llvm::StringRef object) const;
-
-private:
-  std::string path; // empty: no cache
-};
+/// The object file that `make` returns for `machine`. It is kept in the folder
+/// that the variable ROTA_CODE_CACHE names, and found there by later calls with
+/// the same `source`, on which it depends besides the machine and this program.
+/// Each file's name is a hash of these, so a file that is there is right, and a
+/// folder may be shared and removed at any time. Without a `source` or that
+/// variable nothing is found or kept, nor where the folder cannot be written.
+llvm::FailureOr<std::string>
+codeOf(const std::optional<std::string> &source,
+       const llvm::TargetMachine &machine,
+       llvm::function_ref<llvm::FailureOr<std::string>()> make);
 
 } // namespace rota::lowering
 

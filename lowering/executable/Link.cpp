@@ -52,7 +52,31 @@ FailureOr<std::string> findRuntime(Location loc, bool shared) {
                         << "', it is not there";
 }
 
-LogicalResult runDriver(Location loc, ArrayRef<std::string> arguments,
+/// Whether a driver links with lld, which is always there with it.
+bool hasLld(StringRef driver) {
+  return path::filename(driver).starts_with("clang++-22");
+}
+
+/// lld itself, as a driver starts it for a trainer that loads the runtime: a
+/// tenth of the time of a tiny trainer is the driver's. Empty on machines that
+/// keep these files elsewhere.
+std::vector<std::string> findLld(StringRef driver) {
+  const std::string libraries = "/usr/lib/x86_64-linux-gnu";
+  const std::string start = libraries + "/Scrt1.o";
+  const std::string loader = "/lib64/ld-linux-x86-64.so.2";
+  SmallString<128> lld;
+  if (!hasLld(driver) || fs::real_path(driver, lld))
+    return {};
+  path::remove_filename(lld);
+  path::append(lld, "ld.lld");
+  for (StringRef file : {lld.str(), StringRef(start), StringRef(loader)})
+    if (!fs::exists(file))
+      return {};
+  return {lld.str().str(),  "-pie", "--eh-frame-hdr", "-dynamic-linker", loader,
+          "-L" + libraries, start};
+}
+
+LogicalResult runLinker(Location loc, ArrayRef<std::string> arguments,
                         const MemoryFile &output) {
   std::error_code error;
   MemoryFile messages("rota-linker-messages", error);
@@ -69,7 +93,8 @@ LogicalResult runDriver(Location loc, ArrayRef<std::string> arguments,
 } // namespace
 
 LogicalResult linkTrainer(Location loc, ArrayRef<StringRef> objects,
-                          StringRef output, const LinkOptions &options) {
+                          ArrayRef<Alias> aliases, StringRef output,
+                          const LinkOptions &options) {
   fs::file_status status;
   if (!fs::status(output, status) && !fs::is_regular_file(status))
     return emitError(loc) << "expected a regular file to write the trainer to, "
@@ -82,7 +107,12 @@ LogicalResult linkTrainer(Location loc, ArrayRef<StringRef> objects,
   if (failed(runtime))
     return failure();
   std::error_code error;
-  std::vector<std::string> arguments{*driver};
+  std::vector<std::string> arguments;
+  if (options.runsHere && options.linker.empty())
+    arguments = findLld(*driver);
+  bool isDriver = arguments.empty();
+  if (isDriver)
+    arguments.push_back(*driver);
   std::deque<MemoryFile> files;
   for (StringRef object : objects) {
     MemoryFile &file = files.emplace_back("rota-object", error);
@@ -92,16 +122,21 @@ LogicalResult linkTrainer(Location loc, ArrayRef<StringRef> objects,
       return cannotMake(loc, error);
     arguments.push_back(file.path());
   }
+  const std::string prefix = isDriver ? "-Wl," : "";
+  for (const auto &[symbol, target] : aliases)
+    arguments.push_back(prefix + "--defsym=" + symbol + "=" + target);
   MemoryFile result("rota-trainer", error);
   if (error)
     return cannotMake(loc, error);
-  arguments.insert(arguments.end(), {*runtime, "-Wl,--as-needed", "-lpthread",
-                                     "-ldl", "-lm", "-o"});
+  arguments.insert(arguments.end(), {*runtime, prefix + "--as-needed",
+                                     "-lpthread", "-ldl", "-lm", "-o"});
   SmallString<128> named; // for linkers that need a file to rename
   llvm::FileRemover remover;
-  // lld is six times as fast as the default linker, always there with this
-  // driver, and writes to standard output when asked to.
-  if (path::filename(*driver).starts_with("clang++-22")) {
+  // lld is six times as fast as the default linker and writes to standard
+  // output when asked to.
+  if (!isDriver) {
+    arguments.insert(arguments.end(), {"-", "-lc"});
+  } else if (hasLld(*driver)) {
     arguments.insert(arguments.end(), {"-", "-fuse-ld=lld"});
   } else {
     if ((error = fs::createTemporaryFile("rota", "", named)))
@@ -110,7 +145,7 @@ LogicalResult linkTrainer(Location loc, ArrayRef<StringRef> objects,
     llvm::sys::RemoveFileOnSignal(named);
     arguments.push_back(named.str().str());
   }
-  if (failed(runDriver(loc, arguments, result)))
+  if (failed(runLinker(loc, arguments, result)))
     return failure();
   auto executable =
       named.empty() ? result.read() : llvm::MemoryBuffer::getFile(named);

@@ -5,6 +5,8 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_LINK_H
 #define ROTA_LOWERING_EXECUTABLE_LINK_H
 
+#include "lowering/executable/KernelObjects.h"
+
 #include "mlir/IR/Location.h"
 #include "llvm/Support/LogicalResult.h"
 #include <string>
@@ -22,11 +24,13 @@ struct LinkOptions {
 };
 
 /// Links the bytes of object files with the runtime into the executable
-/// `output`. The runtime is librota_runtime.a, or the shared one beside it, in
+/// `output`, and defines `aliases`. The runtime is librota_runtime.a, or the
+/// shared one beside it, in
 /// ../lib as seen from the running program. runtime/files/WriteFile.h writes
 /// the file. Errors name the missing tool, library or path.
 llvm::LogicalResult linkTrainer(mlir::Location loc,
                                 llvm::ArrayRef<llvm::StringRef> objects,
+                                llvm::ArrayRef<Alias> aliases,
                                 llvm::StringRef output,
                                 const LinkOptions &options);
 
