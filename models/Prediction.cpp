@@ -58,7 +58,7 @@ void DecoderBuilder::declarePrediction() {
   int64_t embed = config.embed;
   declareNorm("enorm.weight", embed);
   declareNorm("hnorm.weight", embed);
-  param("eh_proj.weight", {embed, 2 * embed}, {"embed", "in"},
+  param("eh_proj.weight", {embed, 2 * embed}, {"embed", "joined"},
         normal(config.initializerRange));
   declareLayer();
   declareNorm("shared_head.norm.weight", embed);

@@ -14,9 +14,17 @@ static bool isViewOrWidening(Operation *op) {
   return isa<NameOp, ReshapeOp, BroadcastOp, arith::ExtFOp>(op);
 }
 
+/// Whether the result is tokens in the rows of their choices, which repeats
+/// them and adds zeros, without a transfer between ranks along 'expert'. Tokens
+/// divide over axes that leave rows whole.
+static bool isRowsOfTokens(Operation *op) {
+  auto dispatch = dyn_cast<DispatchOp>(op);
+  return dispatch && !dispatch.getWeights() && dispatch.getBlocks() == 1;
+}
+
 /// Conditions are made again from their operands, since i1 has no memory form.
 bool rota::isFree(Operation *op) {
-  return isViewOrWidening(op) ||
+  return isViewOrWidening(op) || isRowsOfTokens(op) ||
          isa<ReadOp, RotaryTableOp, DocumentPositionsOp, AuxiliaryCotangentOp,
              ObservedMeanOp, arith::ConstantOp, arith::CmpFOp>(op);
 }

@@ -23,7 +23,8 @@ struct JointPart {
 using IsGiven = function_ref<bool(Value value)>;
 
 /// Whether an op's results are made again wherever they are needed and so never
-/// cross a cut: views, widenings, conditions, parameters, tables, constants.
+/// cross a cut: views, widenings, conditions, parameters, tables, constants,
+/// and tokens in the rows of experts.
 bool isFree(Operation *op);
 
 /// The part that computes `roots` and what `effects` need, from the joint

@@ -77,7 +77,10 @@ void AssignShardings::runOnOperation() {
   auto emitError = [&] {
     return std::move(module.emitError() << "'sharding-rules': ");
   };
-  auto parsed = AxisRules::parse(emitError, &getContext(), rules);
+  std::string all = rules;
+  if (divisionMode == ShardingMode::Explicit)
+    all += ",joined=";
+  auto parsed = AxisRules::parse(emitError, &getContext(), all);
   if (failed(parsed) || failed(readMesh()))
     return signalPassFailure();
   table = *parsed;
@@ -235,11 +238,18 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
     left = std::gcd(left, limit.parts(read.getResult(), dim));
     mayPad &= limit.mayPad(read.getResult(), dim);
   });
-  int64_t parts = left;
-  bool isPadded = false;
+  int64_t parts = left, ofPart = size / parts; // elements of a part
+  bool isPadded = false, isInside = false;
   AxisList result;
   for (AxisRefAttr ref : axes) {
     int64_t ranks = mesh.getSize(ref);
+    if (divisionMode == ShardingMode::Auto && left == 1 && parts != size &&
+        ofPart % ranks == 0) {
+      result.push_back(ref);
+      ofPart /= ranks;
+      isInside = true;
+      continue;
+    }
     if (left % ranks == 0) {
       result.push_back(ref);
       left /= ranks;
@@ -284,6 +294,12 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
                  std::to_string(size) + " is divided into " +
                  std::to_string(mesh.getSize(result)) +
                  " parts, the last padded with zeros");
+  else if (isInside)
+    remarkOn(param, "parts-of-units",
+             "dimension " + std::to_string(dim) + " is divided into " +
+                 std::to_string(mesh.getSize(result)) +
+                 " parts, although its uses need " + std::to_string(parts) +
+                 " whole ones: they gather them");
   else if (mesh.getSize(result) != mesh.getSize(axes))
     remarkOn(param, "fewer-parts",
              "dimension " + std::to_string(dim) + " is divided into " +

@@ -23,7 +23,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
 
     | name | applies to | default |
     |---|---|---|
-    | `vocab`, `positions`, `heads`, `kv_heads`, `mlp` | compute sharding of the dimension | sequence+tensor |
+    | `vocab`, `positions`, `heads`, `kv_heads`, `mlp`, `joined` | compute sharding of the dimension | sequence+tensor |
     | `experts` | the same | expert |
     | any other logical axis | the same | whole |
     | `storage/embed`, `storage/norm`, `storage/in` | storage: of the rules, the first that names one of the tensor's dimensions; of those, the first | fsdp |
@@ -42,7 +42,11 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     evenly. Where no dimension has room for all of these axes, some stay replicas. A
     dimension whose uses need whole units, such as attention its heads, is divided
     into at most that many parts: with two key-value heads and `tensor=4`,
-    `kv_heads` is divided over `tensor:(1)2`.
+    `kv_heads` is divided over `tensor:(1)2`. Axes of which no part divides the
+    units divide what is in them, evenly: one key-value head of 256 elements gives
+    parts of 64, whose products are gathered before attention. With `mode=explicit`
+    they divide nothing, and `joined`, the input of a product with several
+    activations side by side, stays whole: activations would have to move.
 
     Where axes do not divide a parameter's dimension the last parts are padded
     with zeros, if all its uses keep zeros and count none: products, gates,
@@ -53,8 +57,8 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     sharding that does not divide a size where padding would be computed with,
     an activation sharding that does not, a storage sharding whose uneven parts
     would straddle those of the compute sharding. Remarks (category `shard`):
-    padded parts, fewer parts than ranks, storage or optimizer state that stays
-    as it is.
+    padded parts, fewer parts than ranks, parts of units, storage or optimizer state
+    that stays as it is.
 
     Before (`mesh=data=2,tensor=2`):
     ```mlir
@@ -82,7 +86,10 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
            "Logical axis rules before the defaults: name=axis+axis,...">,
     Option<"shardOptimizer", "shard-optimizer", "bool", /*default=*/"false",
            "Divide the optimizer's state over the replicas of each parameter "
-           "(ZeRO-1)">
+           "(ZeRO-1)">,
+    Option<"divisionMode", "mode", "ShardingMode", "ShardingMode::Auto",
+           "auto: also divide what is in units; explicit: not",
+           "::rota::valuesOf<ShardingMode>()">
   ];
 }
 

@@ -16,7 +16,9 @@ namespace {
 
 void mlir::rota::buildShardPipeline(OpPassManager &manager,
                                     const ShardPipelineOptions &options) {
-  manager.addPass(createAssignShardings(options));
+  AssignShardingsOptions placements = options;
+  placements.divisionMode = options.mode;
+  manager.addPass(createAssignShardings(placements));
   manager.addPass(createBuildUpdates(options));
   manager.addPass(createChooseContextExchange(options));
   PropagateShardingsOptions propagation;

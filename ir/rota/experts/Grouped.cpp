@@ -6,6 +6,7 @@
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/composite/Arithmetic.h"
 #include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/experts/WeighedRows.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -91,20 +92,22 @@ LogicalResult GroupedBiasGradOp::verify() {
   return checkGroups(*this, getCotangent(), getCounts(), experts, getBlocks());
 }
 
-/// y = x w gives dx = dy w^T and dw = x^T dy in each group of rows. As of an
-/// einsum, a parameter's gradient is not rounded.
+/// y = x w gives dx = dy w^T and dw = x^T dy in each group of rows; weights of
+/// the rows of dy go over to those of dx. As of an einsum, a parameter's
+/// gradient is not rounded.
 FailureOr<Cotangents> GroupedProductOp::vjp(OpBuilder &builder,
                                             ValueRange cotangents,
                                             ArrayRef<bool> needed) {
   Value dy =
       castElements(builder, getLoc(), cotangents[0], elementOf(getRows()));
   Cotangents result(getNumOperands());
-  if (needed[0])
-    result[0] = GroupedProductOp::create(
-        builder, getLoc(),
-        tensorOf(getRows()).clone(cotangentElement(getRows())), dy,
-        getWeights(), getCounts(), getOffset(), !getTransposed(), getBlocks(),
-        getFillAttr());
+  auto weighed = WeighedRows::match(dy);
+  if (needed[0] && weighed)
+    result[0] = WeighedRows{backThrough(*this, builder, weighed->rows),
+                            weighed->weights}
+                    .build(builder, getLoc(), cotangentElement(getRows()));
+  else if (needed[0])
+    result[0] = backThrough(*this, builder, dy);
   if (needed[1])
     result[1] = GroupedProductGradOp::create(
         builder, getLoc(),

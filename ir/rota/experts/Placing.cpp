@@ -7,6 +7,7 @@
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/experts/CountedRows.h"
 #include "ir/rota/experts/Parts.h"
+#include "ir/rota/experts/WeighedRows.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -94,12 +95,13 @@ FailureOr<Cotangents> DispatchOp::vjp(OpBuilder &builder, ValueRange cotangents,
                           needed);
 }
 
-/// The cotangents of rows and weights where rows travel to the ranks of their
-/// experts and back: each row's weight comes along, and the dot product of the
-/// row and its cotangent, which the rank of the expert has both, goes back. The
-/// row itself need not.
-static Cotangents travellingCotangents(CombineOp op, OpBuilder &builder,
-                                       Value dy) {
+/// The cotangents of rows and weights from the cotangents of tokens as rows and
+/// a weight for each row: each row's dot product with its cotangent goes back.
+/// No use of rows that a product makes is left (WeighedRows.h). Others stay
+/// where they are made: where they travel between ranks, their experts' has
+/// them and their cotangents.
+static Cotangents cotangentsOfRows(CombineOp op, OpBuilder &builder, Value dy,
+                                   std::optional<MadeRows> made) {
   Location loc = op.getLoc();
   RankedTensorType rows = tensorOf(op.getRows()),
                    weights = tensorOf(op.getWeights());
@@ -120,15 +122,13 @@ static Cotangents travellingCotangents(CombineOp op, OpBuilder &builder,
   Value ofRows = ReshapeOp::create(builder, loc,
                                    weights.clone(rows.getShape().drop_back()),
                                    dispatch(ones, op.getWeights()));
-  Value weighed = arith::MulFOp::create(
-      builder, loc, castElements(builder, loc, moved, wide),
-      BroadcastOp::create(builder, loc, rows.clone(wide), ofRows,
-                          ArrayRef<int64_t>{0, 1}));
-  Value dots = RowDotOp::create(
-      builder, loc, weights.clone({rows.getDimSize(0), rows.getDimSize(1), 1}),
-      moved, op.getRows());
+  Type column = weights.clone({rows.getDimSize(0), rows.getDimSize(1), 1});
+  Value dots =
+      made ? made->dots(builder, loc, moved, wide)
+           : RowDotOp::create(builder, loc, column, moved, op.getRows());
   Cotangents result(op->getNumOperands());
-  result[0] = castElements(builder, loc, weighed, rows.getElementType());
+  result[0] =
+      WeighedRows{moved, ofRows}.build(builder, loc, rows.getElementType());
   result[2] = ChoiceDotOp::create(
       builder, loc, weights, ones, dots, op.getPlaces(), op.getOffset(),
       op.getCounts(), op.getBlocks(), op.getFillAttr(), op.getParts());
@@ -137,8 +137,11 @@ static Cotangents travellingCotangents(CombineOp op, OpBuilder &builder,
 
 FailureOr<Cotangents> CombineOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                      ArrayRef<bool> needed) {
-  if (getBlocks() > 1 && getWeights() && needed[0] && needed[2])
-    return travellingCotangents(*this, builder, cotangents[0]);
+  if (getWeights() && needed[0] && needed[2]) {
+    std::optional<MadeRows> made = MadeRows::find(getRows());
+    if (made || getBlocks() > 1)
+      return cotangentsOfRows(*this, builder, cotangents[0], made);
+  }
   Value moved;
   if (needed[0])
     moved = DispatchOp::create(builder, getLoc(), getRows().getType(),

@@ -4,6 +4,8 @@
 // from outside. All are elementwise. In the formulas dy is the cotangent of y.
 #include "ir/rota/OpFamily.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <numbers>
 
 using namespace mlir;
@@ -134,6 +136,33 @@ static Cotangents vjpOf(math::FmaOp op, Rule rule, Value dy) {
   return {rule.mul(dy, op.getB()), rule.mul(dy, op.getA()), dy};
 }
 
+/// A constant whose elements are one number other than zero.
+static bool isSplatNumber(Value value) {
+  APFloat number(0.0);
+  return matchPattern(value, m_ConstantFloat(&number)) && !number.isZero();
+}
+
+/// False for a sum that has a constant among its terms.
+static bool isZeroInPadding(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<arith::AddFOp, arith::SubFOp>(op))
+    return llvm::all_of(op->getOperands(), isZeroInPadding);
+  return !isa_and_present<arith::ConstantOp>(op);
+}
+
+/// True for a use in which a number in padding does no harm: it is multiplied
+/// by the zero of the other operand, or divides it, at once or as a term of a
+/// sum.
+static bool isHarmlessInPadding(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (isa<arith::AddFOp, arith::SubFOp>(op))
+    return llvm::all_of(op->getUses(), isHarmlessInPadding);
+  bool isFactor = isa<arith::MulFOp>(op) ||
+                  (isa<arith::DivFOp>(op) && use.getOperandNumber() == 1);
+  return isFactor &&
+         isZeroInPadding(op->getOperand(1 - use.getOperandNumber()));
+}
+
 /// In which operands the op is linear. Rounding is not.
 static FactorRule factorRuleOf(Operation *op) {
   return elementwiseFactorRule(op);
@@ -148,7 +177,11 @@ static FactorRule factorRuleOf(arith::MulFOp op) {
   return withPadding(elementwiseFactorRule(op, {{0}, {1}}));
 }
 static FactorRule factorRuleOf(arith::DivFOp op) {
-  return elementwiseFactorRule(op, {{0}});
+  FactorRule rule = elementwiseFactorRule(op, {{0}});
+  return isSplatNumber(op.getRhs()) ? withPadding(std::move(rule)) : rule;
+}
+static FactorRule factorRuleOf(math::TanhOp op) {
+  return withPadding(elementwiseFactorRule(op));
 }
 static FactorRule factorRuleOf(arith::NegFOp op) {
   return withPadding(elementwiseFactorRule(op, {{0}}));
@@ -166,9 +199,13 @@ static FactorRule factorRuleOf(math::FmaOp op) {
   return elementwiseFactorRule(op, {{0, 2}, {1, 2}});
 }
 
-/// The elements of a constant that are not all the same have places.
+/// The elements of a constant that are not all the same have places. The
+/// padding of others holds their number.
 static FactorRule factorRuleOf(arith::ConstantOp op) {
   FactorRule rule = elementwiseFactorRule(op);
+  if (isSplatNumber(op.getResult()) &&
+      llvm::all_of(op->getUses(), isHarmlessInPadding))
+    return withPadding(std::move(rule));
   if (!isa<SplatElementsAttr>(op.getValue()))
     for (int64_t factor = 0, end = rule.sizes.size(); factor < end; ++factor)
       rule.indivisible.push_back(factor);

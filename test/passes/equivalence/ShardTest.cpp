@@ -51,6 +51,7 @@ rota.stack @layers layers = 2 pattern [@experts] {
     rota.param @up : tensor<4x8x8xf64> axes ["experts", "mlp", "embed"] init #rota.normal<mean = 0.0, deviation = 0.1>
     rota.param @up_bias : tensor<4x8xf64> axes ["experts", "mlp"] init #rota.normal<mean = 0.0, deviation = 0.1>
     rota.param @down : tensor<4x8x8xf64> axes ["experts", "mlp", "embed"] init #rota.normal<mean = 0.0, deviation = 0.1>
+    rota.param @down_bias : tensor<4x8xf64> axes ["experts", "embed"] init #rota.normal<mean = 0.0, deviation = 0.1>
     func.func @forward(%x: tensor<4x8x8xf64>) -> tensor<4x8x8xf64> {
       %wr = rota.read @router : tensor<4x8xf64>
       %z = rota.einsum "bsk,nk->bsn" %x, %wr : (tensor<4x8x8xf64>, tensor<4x8xf64>) -> tensor<4x8x4xf64>
@@ -65,7 +66,9 @@ rota.stack @layers layers = 2 pattern [@experts] {
       %g = rota.activation silu %u : tensor<4x32x8xf64>
       %wd = rota.read @down : tensor<4x8x8xf64>
       %d0 = rota.grouped_product %g, %wd, %c blocks = 4 : (tensor<4x32x8xf64>, tensor<4x8x8xf64>, tensor<4x4xi32>) -> tensor<4x32x8xf64>
-      %d = rota.name "moe_mlpwo" %d0 : tensor<4x32x8xf64>
+      %bd = rota.read @down_bias : tensor<4x8xf64>
+      %d1 = rota.grouped_bias %d0, %bd, %c blocks = 4 : tensor<4x32x8xf64>, tensor<4x8xf64>, tensor<4x4xi32>
+      %d = rota.name "moe_mlpwo" %d1 : tensor<4x32x8xf64>
       %o = rota.combine %d, %p weights %w : (tensor<4x32x8xf64>, tensor<4x8x2xi32>, tensor<4x8x2xf64>) -> tensor<4x8x8xf64>
       %y = arith.addf %x, %o : tensor<4x8x8xf64>
       return %y : tensor<4x8x8xf64>
@@ -92,10 +95,19 @@ std::string countedExperts() {
   return text;
 }
 
+/// `experts` with one block, whose rows backward makes again.
+std::string undividedExperts() {
+  std::string text = experts;
+  constexpr llvm::StringLiteral blocks = " blocks = 4";
+  for (size_t place; (place = text.find(blocks)) != std::string::npos;)
+    text.erase(place, blocks.size());
+  return text;
+}
+
 struct Case {
   const char *name;
-  /// "simple", "experts", "counted", "llama", "forms", "documents", "norms" or
-  /// "centered".
+  /// "simple", "experts", "counted", "undivided", "llama", "forms",
+  /// "documents", "norms", "centered" or "capped".
   const char *model;
   const char *shard; // options of the pipeline `shard`
 };
@@ -150,6 +162,7 @@ constexpr Case cases[] = {
      "mesh=fsdp=2,context=2,sequence=2,tensor=2 exchange=ring"},
     {"centered_tensor", "centered", "mesh=tensor=4"},
     {"centered_sequence_tensor", "centered", "mesh=sequence=2,tensor=2"},
+    {"capped_padded", "capped", "mesh=tensor=3 rules=heads=,kv_heads=,mlp="},
     {"experts_data", "experts", "mesh=data=4"},
     {"experts_fsdp", "experts", "mesh=fsdp=2"},
     {"experts_tensor", "experts", "mesh=tensor=2"},
@@ -167,7 +180,9 @@ constexpr Case cases[] = {
     {"counted_one_on_each_rank", "counted", "mesh=expert=4"},
     {"counted_mixed", "counted",
      "mesh=data=2,expert=2,tensor=2 shard-optimizer=true"},
-    {"counted_fsdp_expert", "counted", "mesh=fsdp=2,expert=2"}};
+    {"counted_fsdp_expert", "counted", "mesh=fsdp=2,expert=2"},
+    {"undivided_tensor", "undivided", "mesh=tensor=2"},
+    {"undivided_sequence", "undivided", "mesh=sequence=2"}};
 
 bool hasForms(const Case &test) {
   return test.model == llvm::StringRef("forms");
@@ -179,9 +194,30 @@ bool hasNorms(const Case &test) {
   return test.model == llvm::StringRef("norms") ||
          test.model == llvm::StringRef("centered");
 }
+bool hasCap(const Case &test) {
+  return test.model == llvm::StringRef("capped");
+}
 bool isLlama(const Case &test) {
   return test.model == llvm::StringRef("llama") || hasForms(test) ||
-         hasDocuments(test) || hasNorms(test);
+         hasDocuments(test) || hasNorms(test) || hasCap(test);
+}
+
+/// The Llama decoder with logits below 0.5.
+std::string withCap(std::string text) {
+  constexpr llvm::StringLiteral line = "  %l = rota.name \"logits\" %l0 : ";
+  size_t place = text.find(line);
+  if (place == std::string::npos)
+    return text;
+  size_t end = text.find('\n', place);
+  std::string type =
+      text.substr(place + line.size(), end - place - line.size());
+  text.replace(place, line.size(),
+               "  %cap = arith.constant dense<0.5> : " + type +
+                   "\n  %share = arith.divf %l0, %cap : " + type +
+                   "\n  %bent = math.tanh %share : " + type +
+                   "\n  %below = arith.mulf %bent, %cap : " + type +
+                   "\n  %l = rota.name \"logits\" %below : ");
+  return text;
 }
 
 /// The Llama decoder with norms of its whole query and key.
@@ -266,14 +302,17 @@ std::string textOf(const Case &test) {
   }
   if (hasForms(test))
     return withElements(withForms(wideLlama().text), "f64");
+  if (hasCap(test))
+    return withElements(withCap(wideLlama().text), "f64");
   if (hasDocuments(test))
     return withElements(withDocuments(wideLlama().text), "f64");
   if (isLlama(test))
     return withElements(wideLlama().text, "f64");
   llvm::StringRef model = test.model;
-  std::string text = model == "simple"    ? simple
-                     : model == "counted" ? countedExperts()
-                                          : experts;
+  std::string text = model == "simple"      ? simple
+                     : model == "counted"   ? countedExperts()
+                     : model == "undivided" ? undividedExperts()
+                                            : experts;
   return text + squaredError;
 }
 

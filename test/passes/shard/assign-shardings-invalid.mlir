@@ -32,7 +32,7 @@
 // RULE-STAGE: expected an axis that divides tensors in rule 'mlp=stage', got 'stage', which divides layers
 // TENSOR-TWICE: 'up': expected each mesh axis at most once, got 'tensor' twice, the last for dimension 1 ('embed')
 // RULE-NAME: expected rule 'mpl' to name a logical axis
-// RULE-NAME: note: there are 'mlp', 'embed', 'vocab', 'positions', 'heads', 'kv_heads', 'experts', 'norm', 'in', 'choice', each also after 'storage/', and 'activation/batch', 'activation/length', 'activation/embed', 'gather/length', 'move/experts'
+// RULE-NAME: note: there are 'mlp', 'embed', 'vocab', 'positions', 'heads', 'kv_heads', 'joined', 'experts', 'norm', 'in', 'choice', each also after 'storage/', and 'activation/batch', 'activation/length', 'activation/embed', 'gather/length', 'move/experts'
 // STORAGE-NAME: expected rule 'storage/heds' to name a logical axis
 // STORAGE-RANKS: 'mesh': parameter 'up': expected the 32 ranks along 'tensor' and 'fsdp' to divide dimension 0 ('mlp') of size 16, since the compute sharding divides it too
 // STORAGE-TWICE: 'sharding-rules': parameter 'up': expected each mesh axis at most once, got 'tensor' in the compute and the storage sharding

@@ -3,6 +3,7 @@
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=3,context=2,sequence=2 rules=activation/length= shard-optimizer" | FileCheck %s --check-prefix=JOINED
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=3,context=2,sequence=2 rules=activation/length= shard-optimizer" --remarks-filter=shard 2>&1 >/dev/null | FileCheck %s --check-prefix=REPLICAS
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=tensor=4,fsdp=2 rules=embed=,mlp=tensor,storage/mlp=fsdp" | FileCheck %s --check-prefix=RULES
+// RUN: rota-opt %s --split-input-file --assign-shardings="mesh=tensor=4,fsdp=2 mode=explicit" | FileCheck %s --check-prefix=WHOLE
 
 // The description's example. Storage goes to fsdp along `embed`, the optimizer's
 // state to data along the first dimension that 2 divides.
@@ -70,4 +71,26 @@ func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x4x8xf32> {
   %q = rota.reshape %q0 : tensor<12x2x32xf32> -> tensor<12x2x4x8xf32>
   %o, %lse = rota.attention %q, %k, %k scale = 0.35 : (tensor<12x2x4x8xf32>, tensor<12x2x2x8xf32>, tensor<12x2x2x8xf32>) -> (tensor<12x2x4x8xf32>, tensor<12x4x2xf32>)
   return %o : tensor<12x2x4x8xf32>
+}
+
+// -----
+
+// One key head of 16 elements for `tensor=4`: what is in it is divided.
+// RULES: rota.param @single
+// RULES-SAME: compute<{{\[\[}}tensor], []]> storage<{{\[\[}}tensor], [fsdp]]>
+// WHOLE: rota.param @single
+// WHOLE-SAME: compute<{{\[\[}}], []]>
+// The input of a product that joins activations.
+// RULES: rota.param @join
+// RULES-SAME: compute<{{\[\[}}], [tensor]]> storage<{{\[\[}}fsdp], [tensor]]>
+// WHOLE: rota.param @join
+// WHOLE-SAME: compute<{{\[\[}}], []]>
+rota.param @single : tensor<16x8xf32> axes ["kv_heads", "embed"] init #rota.constant<value = 1.0>
+rota.param @join : tensor<8x16xf32> axes ["embed", "joined"] init #rota.constant<value = 1.0>
+func.func @embed(%q: tensor<12x2x4x16xf32>, %x: tensor<12x2x8xf32>) -> tensor<12x2x4x16xf32> {
+  %wk = rota.read @single : tensor<16x8xf32>
+  %k0 = rota.einsum "bsk,nk->bsn" %x, %wk : (tensor<12x2x8xf32>, tensor<16x8xf32>) -> tensor<12x2x16xf32>
+  %k = rota.reshape %k0 : tensor<12x2x16xf32> -> tensor<12x2x1x16xf32>
+  %o, %lse = rota.attention %q, %k, %k scale = 0.25 : (tensor<12x2x4x16xf32>, tensor<12x2x1x16xf32>, tensor<12x2x1x16xf32>) -> (tensor<12x2x4x16xf32>, tensor<12x4x2xf32>)
+  return %o : tensor<12x2x4x16xf32>
 }

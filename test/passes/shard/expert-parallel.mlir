@@ -25,17 +25,20 @@
 // GATHER: rota.combine {{.*}} weights {{.*}} offset
 // GATHER-NEXT: rota.reduce_scatter {{.*}} axes [<expert>]
 
-// The gradients: cotangents of rows travel, too, with a weight a row; the dot
-// product of a row and its cotangent goes back, not the row.
+// The gradients: cotangents of rows travel, too, with a weight a row. They go
+// back through the last product, where the dot product with what it read gives
+// the weight's cotangent; that goes back, not the row.
 // TRAVEL: func.func @backward
 // TRAVEL-NOT: rota.all_gather
 // TRAVEL-NOT: rota.all_to_all {{.*}}f32
-// TRAVEL: rota.dispatch %{{[^ ]*}}, %{{[^ ]*}} counts {{.*}} -> tensor<1x128x64xf32>
+// TRAVEL: %[[MOVED:.*]] = rota.dispatch %{{[^ ]*}}, %{{[^ ]*}} counts {{.*}} -> tensor<1x128x64xf32>
+// TRAVEL: %[[OWN:.*]] = rota.ragged_all_to_all %[[MOVED]] {{.*}} -> tensor<2x64x64xf32>
 // TRAVEL: %[[WEIGHTS:.*]] = rota.dispatch {{.*}} weights {{.*}} -> tensor<1x128x1xf32>
 // TRAVEL: rota.ragged_all_to_all %[[WEIGHTS]] {{.*}} -> tensor<2x64x1xf32>
-// TRAVEL: %[[OWN:.*]] = rota.ragged_all_to_all {{.*}} -> tensor<2x64x64xf32>
+// TRAVEL: %[[BEFORE:.*]] = rota.grouped_product %[[OWN]], {{.*}} -> tensor<2x64x96xf32>
 // TRAVEL-DAG: arith.mulf %[[OWN]]
-// TRAVEL-DAG: %[[DOTS:.*]] = rota.row_dot %[[OWN]], {{.*}} -> tensor<2x64x1xf32>
+// TRAVEL-DAG: arith.mulf %[[BEFORE]]
+// TRAVEL-DAG: %[[DOTS:.*]] = rota.row_dot %[[BEFORE]], {{.*}} -> tensor<2x64x1xf32>
 // TRAVEL-DAG: %[[BACK:.*]] = rota.ragged_all_to_all %[[DOTS]] {{.*}} -> tensor<1x128x1xf32>
 // TRAVEL: rota.choice_dot %{{[^ ]*}}, %[[BACK]], {{.*}} -> tensor<1x32x2xf32>
 // TRAVEL: rota.combine {{.*}} -> tensor<1x32x64xf32>
