@@ -96,6 +96,13 @@ size_t CublasLtProducts::KeyHash::operator()(const Key &key) const {
       {reinterpret_cast<const char *>(&key), sizeof key});
 }
 
+CublasLtProducts::Key CublasLtProducts::keyOf(const RotaGemm &gemm,
+                                              const BlasLtOperands &operands) {
+  return {normalized(gemm),
+          {alignmentOf(operands.a), alignmentOf(operands.b),
+           alignmentOf(operands.c), operands.workspaceBytes}};
+}
+
 CublasLtProducts::CublasLtProducts(const DriverApi &driver, std::string device,
                                    const BlasLtApi &api,
                                    CublasLtOptions options)
@@ -125,28 +132,30 @@ std::string CublasLtProducts::nameOf(const Key &key) const {
       limits.workspaceBytes);
 }
 
-BlasLtAlgorithm
-CublasLtProducts::measure(const BlasLtProduct &product, const Key &key,
-                          std::span<const BlasLtAlgorithm> proposals,
-                          BlasLtOperands operands, StreamHandle stream) {
+size_t CublasLtProducts::measure(
+    const RotaGemm &gemm, bool changesC, size_t count,
+    const std::function<BlasStatus(size_t, const BlasLtOperands &operands)>
+        &start,
+    BlasLtOperands operands, StreamHandle stream) {
   int capture = kNoCapture;
   checkDriver(driver, driver.captureStatus(stream, &capture),
               "cuStreamIsCapturing");
-  if (proposals.size() == 1 || capture != kNoCapture)
-    return proposals.front();
-  if (!key.gemm.accumulate)
-    return proposals[findFastest(driver, product, proposals, operands, stream)];
+  if (count == 1 || capture != kNoCapture)
+    return 0;
+  auto startOne = [&](size_t number) { return start(number, operands); };
+  if (!changesC)
+    return findFastest(driver, count, startOne, stream);
 
-  int64_t bytes = extentOfC(key.gemm);
+  int64_t bytes = extentOfC(gemm);
   ScratchC copy(driver, bytes, stream);
   if (!copy.get())
-    return proposals.front();
+    return 0;
   checkDriver(
       driver,
       driver.copy(copy.get(), addressOf(operands.c), size_t(bytes), stream),
       "cuMemcpyAsync");
   operands.c = reinterpret_cast<void *>(copy.get());
-  return proposals[findFastest(driver, product, proposals, operands, stream)];
+  return findFastest(driver, count, startOne, stream);
 }
 
 BlasLtAlgorithm CublasLtProducts::choose(const BlasLtProduct &product,
@@ -165,8 +174,74 @@ BlasLtAlgorithm CublasLtProducts::choose(const BlasLtProduct &product,
                file.name(), name);
   if (kept || !file.isOpen())
     return proposals.front();
-  return file.keep(name, measure(product, key, proposals, operands, stream))
-      .value_or(proposals.front());
+  size_t fastest = measure(
+      key.gemm, key.gemm.accumulate, proposals.size(),
+      [&](size_t number, const BlasLtOperands &at) {
+        return product.start(proposals[number], at, stream);
+      },
+      operands, stream);
+  return file.keep(name, proposals[fastest]).value_or(proposals.front());
+}
+
+/// The operands of a part of their product.
+static BlasLtOperands within(BlasLtOperands operands, const GemmPart &part) {
+  operands.a = static_cast<const char *>(operands.a) + part.a;
+  operands.b = static_cast<const char *>(operands.b) + part.b;
+  operands.c = static_cast<char *>(operands.c) + part.c;
+  return operands;
+}
+
+BlasStatus CublasLtProducts::Part::start(const BlasLtOperands &operands,
+                                         StreamHandle stream) const {
+  return product.start(algorithm, within(operands, place), stream);
+}
+
+CublasLtProducts::Parts
+CublasLtProducts::chooseEach(std::span<const GemmPart> parts,
+                             const BlasLtOperands &operands,
+                             StreamHandle stream) {
+  Parts chosen;
+  for (const GemmPart &part : parts) {
+    BlasLtOperands at = within(operands, part);
+    BlasLtProduct product(api, context, part.gemm, allowTf32);
+    BlasLtAlgorithm algorithm =
+        choose(product, keyOf(part.gemm, at), at, stream);
+    chosen.push_back({std::move(product), algorithm, part});
+  }
+  return chosen;
+}
+
+CublasLtProducts::Parts
+CublasLtProducts::chooseParts(const Key &key, const BlasLtOperands &operands,
+                              StreamHandle stream) {
+  GemmPart all{key.gemm, 0, 0, 0};
+  Parts whole = chooseEach({&all, 1}, operands, stream);
+  std::vector<GemmPart> cut = cutGemm(key.gemm);
+  // The file has the number of parts in the place of an algorithm.
+  std::string name = nameOf(key) + ", parts";
+  auto kept = file.find(name);
+  if (cut.empty() || !file.isOpen() || (kept && kept->data[0] == 1))
+    return whole;
+  Parts parts;
+  try {
+    parts = chooseEach(cut, operands, stream);
+  } catch (const RunError &) {
+    return whole; // the library has no such product
+  }
+  if (!kept) {
+    auto start = [&](size_t number, const BlasLtOperands &at) {
+      for (const Part &part : number == 0 ? whole : parts)
+        if (BlasStatus status = part.start(at, stream); status != kBlasSuccess)
+          return status;
+      return kBlasSuccess;
+    };
+    bool changesC = std::ranges::any_of(
+        cut, [](const GemmPart &part) { return part.gemm.accumulate != 0; });
+    size_t fastest = measure(key.gemm, changesC, 2, start, operands, stream);
+    kept = file.keep(name, {{fastest == 0 ? whole.size() : parts.size()}});
+  }
+  return kept && kept->data[0] == parts.size() ? std::move(parts)
+                                               : std::move(whole);
 }
 
 void CublasLtProducts::clear(const RotaGemm &g, void *c, StreamHandle stream) {
@@ -194,18 +269,12 @@ void CublasLtProducts::multiply(const RotaGemm &gemm, const void *a,
   }
   BlasLtOperands operands = {a, b, c, workspace, workspaceBytes};
   alignWorkspace(operands);
-  Key key = {normalized(gemm),
-             {alignmentOf(a), alignmentOf(b), alignmentOf(c),
-              operands.workspaceBytes}};
+  Key key = keyOf(gemm, operands);
   auto it = entries.find(key);
-  if (it == entries.end()) {
-    BlasLtProduct product(api, context, key.gemm, allowTf32);
-    BlasLtAlgorithm algorithm = choose(product, key, operands, stream);
-    it = entries.emplace(key, Entry{std::move(product), algorithm}).first;
-  }
-  const Entry &entry = it->second;
-  entry.product.check(entry.product.start(entry.algorithm, operands, stream),
-                      "cublasLtMatmul");
+  if (it == entries.end())
+    it = entries.emplace(key, chooseParts(key, operands, stream)).first;
+  for (const Part &part : it->second)
+    part.product.check(part.start(operands, stream), "cublasLtMatmul");
 }
 
 } // namespace rota::cuda

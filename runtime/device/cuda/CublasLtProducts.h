@@ -9,6 +9,9 @@
 //     at hand, in C, or in a copy of C where it is accumulated into;
 //   - the library's first proposal while the stream is captured, where there is
 //     no memory for the copy, and without a file.
+// A product that can be cut in two (GemmParts.h) is cut where that was measured
+// to be faster.
+//
 // Each choice is written to the file, measured or not, so it is that of all
 // ranks and all later runs. The library promises the same bits each time for
 // the same algorithm, version and kind of GPU, as long as products of several
@@ -19,11 +22,14 @@
 
 #include "runtime/device/cuda/AlgorithmFile.h"
 #include "runtime/device/cuda/BlasLtProduct.h"
+#include "runtime/device/cuda/GemmParts.h"
 #include "runtime/device/cuda/Products.h"
 
+#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace rota::cuda {
 
@@ -58,17 +64,32 @@ private:
   struct KeyHash {
     size_t operator()(const Key &key) const;
   };
-  struct Entry {
+  /// A product that the library is asked for.
+  struct Part {
     BlasLtProduct product;
     BlasLtAlgorithm algorithm;
-  };
+    GemmPart place;
 
+    BlasStatus start(const BlasLtOperands &operands, StreamHandle stream) const;
+  };
+  using Parts = std::vector<Part>; // in order
+
+  static Key keyOf(const RotaGemm &gemm, const BlasLtOperands &operands);
   std::string nameOf(const Key &key) const;
+  /// The product itself or, where that was measured to be faster, its parts.
+  Parts chooseParts(const Key &key, const BlasLtOperands &operands,
+                    StreamHandle stream);
+  Parts chooseEach(std::span<const GemmPart> parts,
+                   const BlasLtOperands &operands, StreamHandle stream);
   BlasLtAlgorithm choose(const BlasLtProduct &product, const Key &key,
                          const BlasLtOperands &operands, StreamHandle stream);
-  BlasLtAlgorithm measure(const BlasLtProduct &product, const Key &key,
-                          std::span<const BlasLtAlgorithm> proposals,
-                          BlasLtOperands operands, StreamHandle stream);
+  /// The number below `count` whose work takes the least time; 0 where nothing
+  /// can be measured. `changesC`: C is not replaced as a whole.
+  size_t measure(
+      const RotaGemm &gemm, bool changesC, size_t count,
+      const std::function<BlasStatus(size_t, const BlasLtOperands &operands)>
+          &start,
+      BlasLtOperands operands, StreamHandle stream);
   void clear(const RotaGemm &g, void *c, StreamHandle stream);
 
   const DriverApi &driver;
@@ -77,7 +98,7 @@ private:
   bool allowTf32;
   AlgorithmFile file;
   BlasLtContext *context = nullptr;
-  std::unordered_map<Key, Entry, KeyHash> entries; // gone before `context`
+  std::unordered_map<Key, Parts, KeyHash> entries; // gone before `context`
 };
 
 } // namespace rota::cuda

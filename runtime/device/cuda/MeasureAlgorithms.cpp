@@ -76,9 +76,9 @@ void checkDriver(const DriverApi &driver, Result result, const char *what) {
   throw RunError(fmt::format("{}: {} ({})", what, text, result));
 }
 
-size_t findFastest(const DriverApi &driver, const BlasLtProduct &product,
-                   std::span<const BlasLtAlgorithm> algorithms,
-                   const BlasLtOperands &operands, StreamHandle stream) {
+size_t findFastest(const DriverApi &driver, size_t count,
+                   const std::function<BlasStatus(size_t)> &start,
+                   StreamHandle stream) {
   struct Contender {
     size_t index;
     int runs; // runs per round
@@ -86,12 +86,10 @@ size_t findFastest(const DriverApi &driver, const BlasLtProduct &product,
   };
   Stopwatch stopwatch(driver, stream);
   auto measure = [&](size_t index, int runs) {
-    return stopwatch.measure(runs, [&] {
-      return product.start(algorithms[index], operands, stream);
-    });
+    return stopwatch.measure(runs, [&] { return start(index); });
   };
   std::vector<Contender> contenders;
-  for (size_t i = 0; i < algorithms.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     if (auto time = measure(i, 1)) {
       float runs = kRoundMilliseconds / std::max(*time, 1e-3f);
       contenders.push_back({i, std::clamp(int(runs), 1, kMostRuns)});

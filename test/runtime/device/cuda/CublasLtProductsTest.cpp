@@ -4,6 +4,7 @@
 // algorithm they take.
 #include "runtime/device/cuda/CublasLtProducts.h"
 #include "runtime/Error.h"
+#include "runtime/device/GemmShape.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "test/runtime/GemmCase.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -334,6 +335,70 @@ TEST_F(CublasLtChoice, WarnsOfAnAlgorithmThatTheLibraryRefuses) {
                       "' for Test GPU, "),
             0u)
       << text;
+}
+
+/// The products of a loss of 1025 classes, whose rows are 1032 elements apart:
+/// logits, the input's gradient, the weights' gradient.
+std::vector<RotaGemm> oddGemms() {
+  auto describe = [](int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+                     int typeC, bool accumulate) {
+    return describeGemm(1, m, n, k, ta, tb, ROTA_BF16, ROTA_BF16, typeC,
+                        accumulate, 0);
+  };
+  RotaGemm logits = describe(8, 1025, 16, false, true, ROTA_BF16, false);
+  logits.ldc = 1032, logits.strideC = 8 * 1032;
+  RotaGemm input = describe(8, 16, 1025, false, false, ROTA_BF16, false);
+  input.lda = 1032, input.strideA = 8 * 1032;
+  RotaGemm weights = describe(1025, 16, 8, true, false, ROTA_F32, true);
+  weights.lda = 1032, weights.strideA = 8 * 1032;
+  return {logits, input, weights};
+}
+
+TEST_F(CublasLtChoice, CutsOddRowsWhereThatIsFaster) {
+  for (bool isSlow : {true, false}) {
+    library.algorithms = {{1, 1.0f}};
+    library.algorithms[0].oddMilliseconds = isSlow ? 5.0f : 0.5f;
+    path = folder.path(isSlow ? "slow" : "fast");
+    for (const RotaGemm &g : oddGemms()) {
+      // The second rank measures nothing.
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        Rank rank(library, path);
+        rank.check(g);
+        library.used.clear();
+        rank.check(g);
+        EXPECT_EQ(library.used.size(), isSlow ? 2u : 1u);
+      }
+      Rank withoutFile(library);
+      library.used.clear();
+      withoutFile.check(g);
+      EXPECT_EQ(library.used.size(), 1u);
+    }
+  }
+}
+
+TEST(GemmParts, AreOfOneLongOddSize) {
+  std::vector<RotaGemm> odd = oddGemms();
+  for (const RotaGemm &g : odd)
+    EXPECT_EQ(cutGemm(g).size(), 2u) << toString(g);
+  // The few terms of a sum come first, and the others are added to them.
+  std::vector<GemmPart> sum = cutGemm(odd[1]);
+  EXPECT_EQ(sum[0].gemm.k, 1);
+  EXPECT_EQ(sum[0].gemm.accumulate, 0);
+  EXPECT_EQ(sum[1].gemm.k, 1024);
+  EXPECT_EQ(sum[1].gemm.accumulate, 1);
+
+  RotaGemm whole = odd[0];
+  whole.n = 1032;
+  RotaGemm shifted = odd[0];
+  shifted.ldc = 1033;
+  RotaGemm two = odd[0];
+  two.k = 12, two.lda = two.ldb = 16;
+  RotaGemm batch = odd[0];
+  batch.batch = 2;
+  RotaGemm small = odd[0];
+  small.n = 1001;
+  for (const RotaGemm &g : {whole, shifted, two, batch, small})
+    EXPECT_TRUE(cutGemm(g).empty()) << toString(g);
 }
 
 } // namespace

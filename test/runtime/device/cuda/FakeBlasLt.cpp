@@ -215,6 +215,12 @@ BlasStatus multiply(BlasLtContext *, BlasLtOperation *operation,
   fake->used.push_back(known->number);
   fake->computeType = operation->computeType;
   fake->milliseconds += known->milliseconds;
+  for (const BlasLtLayout *layout : {layoutA, layoutB, layoutC})
+    if (layout->rows > 64 &&
+        layout->rows * elementBytes(abiType(layout)) % 16 != 0) {
+      fake->milliseconds += known->oddMilliseconds;
+      break;
+    }
   // The algorithm uses all that it may.
   std::memset(workspace, 0xff, size_t(known->workspaceBytes));
   for (int32_t batch = 0; batch < layoutC->batch; ++batch) {

@@ -27,6 +27,7 @@ struct FakeAlgorithm {
   uint32_t alignments[3] = {1, 1,
                             1}; // alignments of the library's A, B, C, in bytes
   bool isRefused = false;       // by cublasLtMatmul
+  float oddMilliseconds = 0;    // more where long rows are no whole 16 bytes
 };
 
 /// One at a time. Expects at its end that all that was made was destroyed.
