@@ -477,7 +477,21 @@ AssignShardings::borderSharding(const FunctionPort &port, Role role) {
   return sharding;
 }
 
+/// The input half of the loss's backward pass returns terms of the loss and
+/// residuals, any number of both; the loss has the number of the former.
+static LogicalResult checkLossTerms(func::FuncOp function) {
+  Operation *scope = function->getParentOp();
+  using enum FunctionKind;
+  if (functionIn(scope, ModelPart::Loss, BackwardInput) != function ||
+      functionIn(scope, ModelPart::Loss, Forward))
+    return success();
+  return function.emitOpError("expected 'loss' beside it, which tells how many "
+                              "terms of the loss it returns");
+}
+
 LogicalResult AssignShardings::assignBorders(func::FuncOp function) {
+  if (failed(checkLossTerms(function)))
+    return failure();
   FunctionRoles roles(function);
   auto assign = [&](bool isResult, ArrayRef<Role> list) -> LogicalResult {
     for (auto [index, role] : llvm::enumerate(list)) {

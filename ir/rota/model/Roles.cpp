@@ -219,10 +219,11 @@ static SmallVector<Role> resultRolesOf(func::FuncOp function) {
 }
 
 /// The number of results of `role` of the function beside `function` that
-/// makes them.
+/// makes them; 0 where there is none.
 static size_t countMade(func::FuncOp function, Role role) {
   for (func::FuncOp other : functionsIn(function->getParentOp()))
-    if (llvm::is_contained(signatureOf(other).results, role))
+    if (other != function &&
+        llvm::is_contained(signatureOf(other).results, role))
       return llvm::count(resultRolesOf(other), role);
   return 0;
 }

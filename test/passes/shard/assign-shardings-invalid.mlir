@@ -71,6 +71,15 @@ func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x8xf32> {
 
 // -----
 
+// The number of loss terms in front of the residuals is that of the loss.
+// expected-error @below {{expected 'loss' beside it, which tells how many terms of the loss it returns}}
+func.func @loss_backward_input(%x: tensor<8x2x8xf32>, %t: tensor<8x2xi32>) -> (tensor<f32>, tensor<f32>, tensor<8x2x8xf32>) {
+  %c = arith.constant dense<0.0> : tensor<f32>
+  return %c, %c, %x : tensor<f32>, tensor<f32>, tensor<8x2x8xf32>
+}
+
+// -----
+
 // Another mesh than the module's.
 // expected-error @below {{expected one mesh, got #rota.mesh<data = 4, fsdp = 2, tensor = 3> as option}}
 module {
