@@ -2,9 +2,9 @@
 //
 // The assembly of lowering/gpu/attention/WarpgroupInstructions as loads and
 // mma.sync, which have an emulation. A warp of a warpgroup multiplies its own
-// 16 rows, in the layout of mma.sync, with all of the right matrix. Products
-// are complete when they start, the earliest that a GPU may be: so the order of
-// waits is not checked.
+// 16 rows, in the layout of mma.sync, with all of the right matrix, when it
+// starts: the earliest that a GPU may. With checks the emulator keeps the sums
+// until they have been waited for, and knows what the product reads until then.
 #include "lowering/simt/Steps.h"
 
 #include "llvm/IR/InlineAsm.h"
@@ -27,8 +27,8 @@ struct Described {
 
 class Expansion {
 public:
-  Expansion(CallBase &call, GlobalVariable *shared)
-      : call(call), builder(&call), shared(shared) {}
+  Expansion(CallBase &call, GlobalVariable *shared, ServiceCalls *checks)
+      : call(call), builder(&call), shared(shared), checks(checks) {}
 
   /// The results of the assembly as a struct; null where it is unknown.
   Value *expand();
@@ -39,7 +39,15 @@ private:
   bool multiply(unsigned columns, StringRef left, bool isFirst,
                 bool isTransposed);
   SmallVector<Value *> leftWords(StringRef left);
+  /// Word `i` of this lane in the fragment of 16 rows from `firstRow` on.
+  Value *leftWord(Value *firstRow, unsigned i);
   Value *rightWord(unsigned column, unsigned half, bool isTransposed);
+
+  /// Calls a service that changes the sums in memory, with its other operands.
+  void callOnSums(StringRef service, ArrayRef<Value *> operands);
+  void takeSums(bool mayBePending);
+  void commit();
+  void wait(StringRef pending);
 
   Value *i32(uint32_t value) { return builder.getInt32(value); }
   /// Operand `$number` of the text: results come first.
@@ -64,6 +72,7 @@ private:
   CallBase &call;
   IRBuilder<> builder;
   GlobalVariable *shared;
+  ServiceCalls *checks; // null without checks
   Described left, right;
   SmallVector<Value *> sums;
   Value *lane = nullptr, *row = nullptr; // i32; row of the warp's first in 64
@@ -90,7 +99,46 @@ Value *Expansion::load(Type *type, const Described &from, Value *distance) {
   Value *address =
       builder.CreateGEP(builder.getInt8Ty(), shared,
                         builder.CreateZExt(inShared, builder.getInt64Ty()));
-  return builder.CreateLoad(type, address);
+  LoadInst *load = builder.CreateLoad(type, address);
+  load->setMetadata(kProductRead, MDNode::get(call.getContext(), {}));
+  return load;
+}
+
+void Expansion::callOnSums(StringRef service, ArrayRef<Value *> operands) {
+  Type *f32 = builder.getFloatTy();
+  auto *type = ArrayType::get(f32, sums.size());
+  Value *memory = checks->slot(*call.getFunction(), type);
+  auto placeOf = [&](unsigned i) {
+    return builder.CreateConstGEP2_32(type, memory, 0, i);
+  };
+  for (auto [i, sum] : enumerate(sums))
+    builder.CreateStore(sum, placeOf(i));
+  SmallVector<Value *> all{memory, i32(sums.size())};
+  all.append(operands.begin(), operands.end());
+  checks->call(builder, service, builder.getVoidTy(), all);
+  for (auto [i, sum] : enumerate(sums))
+    sum = builder.CreateLoad(f32, placeOf(i));
+}
+
+void Expansion::takeSums(bool mayBePending) {
+  if (checks && !sums.empty())
+    callOnSums("rotaSimtTakeSums",
+               {i32(mayBePending), checks->site(call, "sums")});
+}
+
+void Expansion::commit() {
+  if (!checks)
+    return;
+  callOnSums("rotaSimtHoldSums", {checks->site(call, "product")});
+  checks->call(builder, "rotaSimtCommitProducts", builder.getVoidTy(), {});
+}
+
+void Expansion::wait(StringRef pending) {
+  uint32_t groups = 0;
+  pending.getAsInteger(10, groups);
+  if (checks)
+    checks->call(builder, "rotaSimtWaitProducts", builder.getVoidTy(),
+                 {i32(groups)});
 }
 
 SmallVector<Value *> Expansion::leftWords(StringRef text) {
@@ -102,17 +150,25 @@ SmallVector<Value *> Expansion::leftWords(StringRef text) {
       words.push_back(operand(number.drop_front()));
     return words;
   }
-  Value *group = field(left.descriptor, 32);
-  for (unsigned i = 0; i < 4; ++i) {
-    Value *own = builder.CreateAdd(
-        row, builder.CreateAdd(builder.CreateLShr(lane, 2), i32(i % 2 * 8)));
-    Value *at = builder.CreateMul(builder.CreateAnd(lane, 3), i32(4));
-    at = builder.CreateAdd(at, i32(i / 2 * 16));
-    at = add(at, i32(128), builder.CreateAnd(own, 7));
-    at = add(at, group, builder.CreateLShr(own, 3));
-    words.push_back(load(builder.getInt32Ty(), left, at));
-  }
+  for (unsigned i = 0; i < 4; ++i)
+    words.push_back(leftWord(row, i));
+  // PTX does not say which warp of the group reads which rows: for the checks
+  // each reads all.
+  for (unsigned first = 0; checks && first < 64; first += 16)
+    for (unsigned i = 0; i < 4; ++i)
+      leftWord(i32(first), i);
   return words;
+}
+
+Value *Expansion::leftWord(Value *firstRow, unsigned i) {
+  Value *inEight = builder.CreateLShr(lane, 2);
+  Value *own =
+      builder.CreateAdd(firstRow, builder.CreateAdd(inEight, i32(i % 2 * 8)));
+  Value *at = builder.CreateMul(builder.CreateAnd(lane, 3), i32(4));
+  at = builder.CreateAdd(at, i32(i / 2 * 16));
+  at = add(at, i32(128), builder.CreateAnd(own, 7));
+  at = add(at, field(left.descriptor, 32), builder.CreateLShr(own, 3));
+  return load(builder.getInt32Ty(), left, at);
 }
 
 Value *Expansion::rightWord(unsigned column, unsigned half, bool isTransposed) {
@@ -172,8 +228,8 @@ bool Expansion::expandLine(StringRef line) {
       "\\{[^}]*\\}, (left|\\{[^}]*\\}), right, (yes|no), 1, 1, (0, )?([01]);$");
   static const Regex without(
       "^$|^\\{$|^\\}$|^\\.reg |^setp\\.|^wgmma\\.fence\\.|"
-      "^wgmma\\.commit_group\\.|^wgmma\\.wait_group\\.|"
       "^fence\\.proxy\\.async\\.shared::cta;$");
+  static const Regex waits("^wgmma\\.wait_group\\.sync\\.aligned ([0-9]+);$");
   SmallVector<StringRef> parts;
   if (toDescriptor.match(line, &parts)) {
     Described &matrix = parts[1] == "left" ? left : right;
@@ -186,6 +242,14 @@ bool Expansion::expandLine(StringRef line) {
     parts[1].getAsInteger(10, columns);
     return multiply(columns, parts[2], parts[3] == "no", parts[5] == "1");
   }
+  if (line == "wgmma.commit_group.sync.aligned;") {
+    commit();
+    return true;
+  }
+  if (waits.match(line, &parts)) {
+    wait(parts[1]);
+    return true;
+  }
   return without.match(line);
 }
 
@@ -197,7 +261,9 @@ Value *Expansion::expand() {
                            call.getArgOperand(i)->getType()->isFloatTy()
                        ? call.getArgOperand(i)
                        : ConstantFP::get(builder.getFloatTy(), 0));
-  if (text.contains("wgmma.mma_async")) {
+  bool isProduct = text.contains("wgmma.mma_async");
+  takeSums(/*mayBePending=*/isProduct);
+  if (isProduct) {
     if (!shared)
       return nullptr;
     Value *thread = builder.CreateIntrinsic(
@@ -221,7 +287,8 @@ Value *Expansion::expand() {
 
 } // namespace
 
-LogicalResult expandAssembly(mlir::Location loc, Function &function) {
+LogicalResult expandAssembly(mlir::Location loc, Function &function,
+                             ServiceCalls *checks) {
   GlobalVariable *shared =
       function.getParent()->getNamedGlobal("dynamic_shared_memory");
   SmallVector<CallBase *> calls;
@@ -230,7 +297,7 @@ LogicalResult expandAssembly(mlir::Location loc, Function &function) {
       if (call->isInlineAsm())
         calls.push_back(call);
   for (CallBase *call : calls) {
-    Value *value = Expansion(*call, shared).expand();
+    Value *value = Expansion(*call, shared, checks).expand();
     if (!value)
       return unknownInstruction(loc, *call, "inline assembly");
     if (!call->getType()->isVoidTy())

@@ -34,7 +34,9 @@ struct Checker {
     if (!needsCheck(address))
       return;
     IRBuilder<> builder(&instruction);
-    services.call(builder, "rotaSimtRead", builder.getVoidTy(),
+    bool isOfProduct = instruction.hasMetadata(kProductRead);
+    services.call(builder, isOfProduct ? "rotaSimtProductRead" : "rotaSimtRead",
+                  builder.getVoidTy(),
                   {address, bytes, services.i64(alignment.value()),
                    services.site(instruction, kind)});
   }

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -24,6 +25,13 @@ using namespace llvm;
 namespace rota::lowering {
 
 static std::optional<GpuSynchronization> kindOf(const Instruction &candidate) {
+  if (auto *assembly = dyn_cast<CallInst>(&candidate);
+      assembly && assembly->isInlineAsm())
+    return cast<InlineAsm>(assembly->getCalledOperand())
+                   ->getAsmString()
+                   .starts_with("wgmma.wait_group")
+               ? std::optional(GpuSynchronization::WarpgroupWait)
+               : std::nullopt;
   auto *call = dyn_cast<IntrinsicInst>(&candidate);
   if (!call)
     return std::nullopt;
@@ -125,7 +133,7 @@ static LogicalResult checkStack(mlir::Location loc, const Function &function) {
 static LogicalResult rewrite(mlir::Location loc, Function &function,
                              ServiceCalls &services, bool checks) {
   dropPromises(function);
-  if (failed(expandAssembly(loc, function)) ||
+  if (failed(expandAssembly(loc, function, checks ? &services : nullptr)) ||
       failed(checkInstructions(loc, function)))
     return failure();
   if (checks)

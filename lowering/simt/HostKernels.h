@@ -20,7 +20,7 @@ class TargetMachine;
 namespace rota::lowering {
 
 /// Instructions by which threads wait for each other or for their copies.
-enum class GpuSynchronization { Barrier, WarpBarrier, CopyWait };
+enum class GpuSynchronization { Barrier, WarpBarrier, CopyWait, WarpgroupWait };
 
 struct HostKernelOptions {
   /// Every access of memory is checked, and races in shared memory are found.

@@ -17,9 +17,13 @@ using SharedSizes = llvm::DenseMap<llvm::Function *, uint64_t>;
 /// Puts a check in front of each access of memory that is not the thread's own.
 void addChecks(llvm::Function &function, ServiceCalls &services);
 
-/// Replaces assembly by loads and intrinsics of NVPTX. Comes before checks.
-llvm::LogicalResult expandAssembly(mlir::Location loc,
-                                   llvm::Function &function);
+/// Metadata of a load of a product of a warpgroup.
+inline constexpr llvm::StringRef kProductRead = "rota.product_read";
+
+/// Replaces assembly by loads and intrinsics of NVPTX and, where `checks` is
+/// not null, by checks of its waits. Comes before the checks of accesses.
+llvm::LogicalResult expandAssembly(mlir::Location loc, llvm::Function &function,
+                                   ServiceCalls *checks);
 
 /// Replaces the intrinsics of NVPTX by calls of services.
 llvm::LogicalResult emulateIntrinsics(mlir::Location loc,

@@ -57,6 +57,7 @@ void Block::startThreads() {
     thread.copies.clear();
     thread.groups.clear();
     thread.uncommitted = 0;
+    thread.products.clear();
     liveLanes[thread.warp] |= 1u << thread.lane;
   }
   for (Barrier &barrier : barriers)
@@ -73,6 +74,9 @@ void Block::runThread(void *block) {
     self.reports.add(Fault::PendingCopy, thread.number,
                      thread.copies.front().site, 0,
                      "the thread ends without a wait for this copy");
+  if (auto read = thread.products.firstRead())
+    self.reports.add(Fault::PendingProduct, thread.number, read->site, 0,
+                     "the thread ends without a wait for this product");
   thread.ended = true;
   self.scheduler.suspend();
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/device/simt/BlockMemory.h"
 #include "runtime/device/simt/Collectives.h"
+#include "runtime/device/simt/PendingProducts.h"
 #include "runtime/device/simt/Reports.h"
 #include "runtime/device/simt/Simt.h"
 #include "runtime/device/simt/ThreadScheduler.h"
@@ -30,6 +31,7 @@ struct Thread {
   std::vector<Copy> copies;
   std::vector<uint32_t> groups; // copies in each committed group, oldest first
   uint32_t uncommitted = 0;     // copies after those of the groups
+  PendingProducts products;
 };
 
 class Block {
@@ -40,6 +42,7 @@ public:
   void startLaunch(const OrderedOperation &launch, const StreamOrder &order) {
     memory.startLaunch(launch, order);
   }
+  const Traffic &getTraffic() const { return memory.getTraffic(); }
   /// Runs block `number` of the grid and returns its errors.
   std::vector<std::string> run(const RotaSimtKernel &kernel,
                                const Launch &launch, uint64_t number);
@@ -61,6 +64,10 @@ public:
   void copy(const Copy &copy);
   void commitCopies();
   void waitForCopies(uint32_t groups);
+  void readForProduct(MemoryAccess access);
+  void waitForProducts(uint32_t groups);
+  /// `mayBePending`: another product adds to the sums.
+  void takeSums(std::span<float> sums, bool mayBePending, uint32_t site);
 
 private:
   static constexpr uint32_t kBarriers = 16;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/simt/BlockMemory.h"
-#include "runtime/device/simt/Simt.h"
 
 #include <cstring>
 #include <sys/mman.h>
@@ -79,6 +78,9 @@ void BlockMemory::report(const MemoryAccess &access, const Conflict &conflict) {
   case Kind::Pending:
     return add(Fault::PendingCopy, "accesses",
                ", the target of a copy that was not waited for, by");
+  case Kind::InProduct:
+    return add(Fault::PendingProduct, "writes",
+               ", which a product that was not waited for reads, of");
   case Kind::ReadAfterWrite:
     return add(Fault::Race, "reads", ", without a barrier after the write of");
   case Kind::WriteAfterWrite:
@@ -93,7 +95,7 @@ bool BlockMemory::read(const MemoryAccess &access) {
   if (place == Place::Invalid)
     return false;
   if (place == Place::Shared) {
-    Conflict conflict = accesses.read(offsetOf(access), access.bytes,
+    Conflict conflict = accesses.read(offsetOf(access.address), access.bytes,
                                       access.thread, access.site);
     if (conflict.kind != Conflict::Kind::None)
       report(access, conflict);
@@ -108,7 +110,7 @@ bool BlockMemory::write(const MemoryAccess &access, const void *value) {
     return false;
   if (place == Place::Shared) {
     bool same = value && std::memcmp(access.address, value, access.bytes) == 0;
-    Conflict conflict = accesses.write(offsetOf(access), access.bytes,
+    Conflict conflict = accesses.write(offsetOf(access.address), access.bytes,
                                        access.thread, access.site,
                                        same ? SharedShadow::WriteKind::SameValue
                                             : SharedShadow::WriteKind::Plain);
@@ -120,6 +122,7 @@ bool BlockMemory::write(const MemoryAccess &access, const void *value) {
 }
 
 bool BlockMemory::accessGlobal(const MemoryAccess &access, bool isWrite) {
+  (isWrite ? traffic.written : traffic.read) += access.bytes;
   if (buffers.isEmpty())
     return true;
   const char *verb = isWrite ? "writes" : "reads";
@@ -164,17 +167,26 @@ bool BlockMemory::startCopy(const MemoryAccess &access) {
     return false;
   }
   Conflict conflict =
-      accesses.write(offsetOf(access), access.bytes, access.thread, access.site,
-                     SharedShadow::WriteKind::CopyStart);
+      accesses.write(offsetOf(access.address), access.bytes, access.thread,
+                     access.site, SharedShadow::WriteKind::CopyStart);
   if (conflict.kind != Conflict::Kind::None)
     report(access, conflict);
   return true;
 }
 
+void BlockMemory::startProductRead(const void *address, uint64_t bytes) {
+  accesses.startProductRead(offsetOf(address), bytes);
+}
+
+void BlockMemory::endProductRead(const MemoryAccess &access) {
+  accesses.endProductRead(offsetOf(access.address), access.bytes, access.thread,
+                          access.site);
+}
+
 void BlockMemory::endCopy(const MemoryAccess &access) {
   Conflict conflict =
-      accesses.write(offsetOf(access), access.bytes, access.thread, access.site,
-                     SharedShadow::WriteKind::CopyEnd);
+      accesses.write(offsetOf(access.address), access.bytes, access.thread,
+                     access.site, SharedShadow::WriteKind::CopyEnd);
   if (conflict.kind != Conflict::Kind::None)
     report(access, conflict);
 }

@@ -7,6 +7,7 @@
 #include "runtime/device/simt/Buffers.h"
 #include "runtime/device/simt/Reports.h"
 #include "runtime/device/simt/SharedShadow.h"
+#include "runtime/device/simt/Simt.h"
 
 #include <optional>
 
@@ -32,12 +33,16 @@ public:
                    const StreamOrder &streamOrder) {
     operation = launch;
     order = &streamOrder;
+    traffic = {};
   }
   /// The number of the block in the grid.
   void setBlock(uint32_t number) { block = number; }
 
   char *shared() const { return base; }
   SharedShadow &shadow() { return accesses; }
+  /// What blocks accessed since the start of the launch, where they are
+  /// checked.
+  const Traffic &getTraffic() const { return traffic; }
   /// Whether accesses are checked at all.
   bool isChecked() const { return checked; }
 
@@ -48,14 +53,18 @@ public:
   /// The two ends of an asynchronous copy into shared memory.
   [[nodiscard]] bool startCopy(const MemoryAccess &access);
   void endCopy(const MemoryAccess &access);
+  /// A read of a product of a warpgroup, which has been checked, goes on from
+  /// here to there.
+  void startProductRead(const void *address, uint64_t bytes);
+  void endProductRead(const MemoryAccess &access);
 
 private:
   enum class Place { Invalid, Shared, Global };
   Place locate(const MemoryAccess &access);
   void report(const MemoryAccess &access, const Conflict &conflict);
   [[nodiscard]] bool accessGlobal(const MemoryAccess &access, bool isWrite);
-  uint64_t offsetOf(const MemoryAccess &access) const {
-    return static_cast<const char *>(access.address) - base;
+  uint64_t offsetOf(const void *address) const {
+    return static_cast<const char *>(address) - base;
   }
 
   const Buffers &buffers;
@@ -68,6 +77,7 @@ private:
   OrderedOperation operation;
   const StreamOrder *order = nullptr;
   uint32_t block = 0;
+  Traffic traffic;
 };
 
 } // namespace rota::simt

@@ -135,6 +135,10 @@ std::vector<std::string> Emulator::launch(const RotaSimtKernel &kernel,
         errors = std::move(found);
       }
     }
+    if (launch.traffic) {
+      std::lock_guard lock(mutex);
+      *launch.traffic += block->getTraffic();
+    }
     giveBack(std::move(block));
   };
   if (!launch.runPieces) {

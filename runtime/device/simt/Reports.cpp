@@ -17,6 +17,8 @@ static const char *nameOf(Fault fault) {
     return "misaligned";
   case Fault::PendingCopy:
     return "asynchronous copy";
+  case Fault::PendingProduct:
+    return "product of a warpgroup";
   case Fault::DivergentBarrier:
     return "divergent barrier";
   case Fault::DivergentCollective:

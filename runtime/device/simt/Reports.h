@@ -27,6 +27,7 @@ enum class Fault {
   OutOfBounds,
   Misaligned,
   PendingCopy,
+  PendingProduct,
   DivergentBarrier,
   DivergentCollective,
   Deadlock,

@@ -112,6 +112,26 @@ void rotaSimtWaitAllCopies() {
   Block::current().waitForCopies(0);
 }
 
+void rotaSimtProductRead(const void *address, uint64_t bytes,
+                         uint64_t alignment, uint32_t site) {
+  Block::current().readForProduct({address, bytes, alignment, 0, site});
+}
+
+void rotaSimtHoldSums(float *sums, uint32_t count, uint32_t site) {
+  Block::current().running().products.hold({sums, count}, site);
+}
+
+void rotaSimtTakeSums(float *sums, uint32_t count, uint32_t mayBePending,
+                      uint32_t site) {
+  Block::current().takeSums({sums, count}, mayBePending != 0, site);
+}
+
+void rotaSimtCommitProducts() { Block::current().running().products.commit(); }
+
+void rotaSimtWaitProducts(uint32_t groups) {
+  Block::current().waitForProducts(groups);
+}
+
 static std::atomic<uint64_t> perturbation = 0; // seed; 0: none
 
 void rota::simt::perturbApproximations(uint64_t seed) { perturbation = seed; }

@@ -115,6 +115,20 @@ void rotaSimtWaitCopies(uint32_t groups);
 /// Commits, then waits for all groups.
 void rotaSimtWaitAllCopies(void);
 
+/// Products of warpgroups (wgmma); only kernels compiled with checks call
+/// these. A product reads shared memory, as rotaSimtRead checks it, until the
+/// thread has waited for the product's group. Its sums are complete from then
+/// on: until they are taken, other numbers stand for them.
+void rotaSimtProductRead(const void *address, uint64_t bytes,
+                         uint64_t alignment, uint32_t site);
+void rotaSimtHoldSums(float *sums, uint32_t count, uint32_t site);
+/// `mayBePending`: the sums are those that another product adds to.
+void rotaSimtTakeSums(float *sums, uint32_t count, uint32_t mayBePending,
+                      uint32_t site);
+void rotaSimtCommitProducts(void);
+/// Waits until at most `groups` of the thread's groups are not complete.
+void rotaSimtWaitProducts(uint32_t groups);
+
 /// Functions that a GPU approximates, rounded as the host's C library does, or
 /// up to 2 units in the last place off (perturbApproximations in Simt.h).
 float rotaSimtExp2(float x);

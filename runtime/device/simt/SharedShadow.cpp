@@ -18,6 +18,10 @@ void SharedShadow::startBlock(uint64_t bytes,
     cells.clear();
     now = 0;
   }
+  // A block that was stopped, or did not wait, leaves some.
+  if (openReads > 0)
+    cells.clear();
+  openReads = 0;
   if (cells.size() < count)
     cells.resize(count);
   start = lastBlockBarrier = ++now;
@@ -73,6 +77,8 @@ Conflict::Kind SharedShadow::conflictOfRead(const Cell &cell,
 
 Conflict SharedShadow::conflictOfWrite(const Cell &cell, uint32_t thread,
                                        uint32_t site, WriteKind kind) const {
+  if (cell.productReads > 0)
+    return {Conflict::Kind::InProduct, 0, cell.reader, cell.readSite};
   Conflict conflict;
   conflict.thread = cell.writer;
   conflict.site = cell.writeSite;
@@ -132,6 +138,20 @@ Conflict SharedShadow::write(uint64_t offset, uint64_t bytes, uint32_t thread,
     cell.pending = kind == WriteKind::CopyStart;
   }
   return first;
+}
+
+void SharedShadow::startProductRead(uint64_t offset, uint64_t bytes) {
+  for (uint64_t i = offset / kCellBytes; i <= (offset + bytes - 1) / kCellBytes;
+       ++i, ++openReads)
+    ++cells[i].productReads;
+}
+
+void SharedShadow::endProductRead(uint64_t offset, uint64_t bytes,
+                                  uint32_t thread, uint32_t site) {
+  for (uint64_t i = offset / kCellBytes; i <= (offset + bytes - 1) / kCellBytes;
+       ++i, --openReads)
+    --cells[i].productReads;
+  read(offset, bytes, thread, site);
 }
 
 void SharedShadow::partialBarrier(uint32_t warpMask) {

@@ -29,6 +29,7 @@ struct Conflict {
     None,
     Unwritten,      // read of bytes that no thread of the block wrote
     Pending,        // access to the target of a copy before its wait
+    InProduct,      // write of what a product reads before its wait
     ReadAfterWrite, // races: this access, then the other's
     WriteAfterWrite,
     WriteAfterRead
@@ -56,6 +57,12 @@ public:
   Conflict write(uint64_t offset, uint64_t bytes, uint32_t thread,
                  uint32_t site, WriteKind kind);
 
+  /// Bytes that a product of a warpgroup reads, from after `read` to its wait.
+  /// Its end counts as a read, too.
+  void startProductRead(uint64_t offset, uint64_t bytes);
+  void endProductRead(uint64_t offset, uint64_t bytes, uint32_t thread,
+                      uint32_t site);
+
   void blockBarrier() { lastBlockBarrier = ++now; }
   /// A barrier of all threads of these warps (a bit each).
   void partialBarrier(uint32_t warpMask);
@@ -70,6 +77,7 @@ private:
     uint32_t readerWarps = 0; // since the last barrier of the block
     uint16_t writer = 0, reader = 0;
     bool severalReaders = false, pending = false;
+    uint16_t productReads = 0; // by threads that have not waited for them
   };
   struct Warp {
     uint32_t live = 0;
@@ -92,6 +100,7 @@ private:
   uint32_t now = 0;
   uint32_t start = 1; // the block's first time
   uint32_t lastBlockBarrier = 0;
+  uint64_t openReads = 0; // sum of all `productReads`
   std::vector<Cell> cells;
   std::vector<Warp> warps;
 };

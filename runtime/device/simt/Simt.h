@@ -59,6 +59,16 @@ struct MemoryUse {
   uint64_t rows = 1, pitch = 0;
 };
 
+/// Bytes of global memory that threads accessed, as often as they did.
+struct Traffic {
+  uint64_t read = 0, written = 0;
+  uint64_t sum() const { return read + written; }
+  void operator+=(const Traffic &other) {
+    read += other.read;
+    written += other.written;
+  }
+};
+
 struct Launch {
   Size grid, block;
   /// Bytes of shared memory after that of fixed size.
@@ -72,6 +82,8 @@ struct Launch {
   std::optional<uint64_t> seed = std::nullopt;
   /// The most reports of a block; more are dropped.
   size_t maxReports = 8;
+  /// Where the launch adds the bytes that it accesses, with checks; or null.
+  Traffic *traffic = nullptr;
   /// Null: comes after all launches before.
   const OrderedOperation *operation = nullptr;
 };

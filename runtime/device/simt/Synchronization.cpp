@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations for which threads wait: barriers, collectives of a warp, and
-// asynchronous copies.
+// The operations for which threads wait: barriers, collectives of a warp,
+// asynchronous copies, and products of warpgroups.
 #include "runtime/device/simt/Block.h"
 
 #include <bit>
@@ -175,6 +175,29 @@ void Block::waitForCopies(uint32_t groups) {
     self.copies.erase(self.copies.begin(), end);
     self.groups.erase(self.groups.begin());
   }
+}
+
+void Block::readForProduct(MemoryAccess access) {
+  read(access);
+  memory.startProductRead(access.address, access.bytes);
+  running().products.addRead({access.address, access.bytes, access.site});
+}
+
+void Block::waitForProducts(uint32_t groups) {
+  Thread &self = running();
+  self.products.wait(groups);
+  while (auto read = self.products.takeCompleteRead())
+    memory.endProductRead(
+        {read->address, read->bytes, 1, self.number, read->site});
+}
+
+void Block::takeSums(std::span<float> sums, bool mayBePending, uint32_t site) {
+  Thread &self = running();
+  uint32_t early = self.products.takeSums(sums);
+  if (early != 0 && !mayBePending)
+    reports.add(Fault::PendingProduct, self.number, site, early,
+                "uses the sums of {} without a wait for them",
+                reports.place(early));
 }
 
 void Block::land(Thread &thread, const Copy &copy) {

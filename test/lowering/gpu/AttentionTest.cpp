@@ -135,11 +135,14 @@ constexpr TestedOp kBackward = {backwardSource, &AttentionTensors::backward};
 /// Each instruction of that kind in the op's kernels in turn is left out: at
 /// some length there is a report.
 void expectAllNeeded(const TestedOp &tested, int64_t size,
-                     const std::string &type, GpuSynchronization kind) {
+                     const std::string &type, GpuSynchronization kind,
+                     const std::string &chip = "sm_80") {
+  SCOPED_TRACE(testing::Message() << tested.source({1, 1, 1, 1, size}, type)
+                                  << " on " << chip << ", kind " << int(kind));
   std::set<unsigned> unneeded;
   for (int64_t length : {17, 200}) {
     AttentionSizes s = {1, length, length < 64 ? 2 : 1, 1, size};
-    auto op = EmulatedOp::create(tested.source(s, type));
+    auto op = EmulatedOp::create(tested.source(s, type), {}, chip);
     ASSERT_TRUE(op);
     unsigned count = op->count(kind);
     EXPECT_GT(count, 0u);
@@ -174,6 +177,25 @@ TEST(GpuAttentionWaits, AreAllNeededOnMatrices) {
     expectAllNeeded(kBackward, 80, "bf16", kind);
     expectAllNeeded(kBackward, 136, "bf16", kind);
   }
+}
+
+TEST(GpuAttentionWaits, AreAllNeededOfWarpgroups) {
+  for (const TestedOp &tested : {kForward, kBackward})
+    expectAllNeeded(tested, 64, "bf16", GpuSynchronization::WarpgroupWait,
+                    "sm_90a");
+}
+
+TEST(GpuAttentionWaits, OfSumsAreReported) {
+  AttentionSizes s = {1, 200, 1, 1, 64};
+  auto op = EmulatedOp::create(forwardSource(s, "bf16"), {}, "sm_90a");
+  ASSERT_TRUE(op);
+  AttentionTensors tensors(s, "bf16");
+  EXPECT_EQ(run(*op, tensors.forward()), "");
+  op->leaveOut({GpuSynchronization::WarpgroupWait, 0});
+  std::string reports = run(*op, tensors.forward());
+  EXPECT_NE(reports.find("(sums): product of a warpgroup: uses the sums of "),
+            std::string::npos)
+      << reports;
 }
 
 /// Scores of some thousands.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/lowering/gpu/EmulatedOp.h"
 
+#include "lowering/executable/Buffers.h"
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
 
@@ -72,7 +73,8 @@ static TensorBytes makeTensor(Type type) {
 }
 
 std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
-                                               std::vector<bool> accumulate) {
+                                               std::vector<bool> accumulate,
+                                               const std::string &chip) {
   std::unique_ptr<EmulatedOp> made(new EmulatedOp());
   made->source = parseSourceString<ModuleOp>(text, &made->context);
   Operation *op = made->source ? findOp(*made->source) : nullptr;
@@ -102,8 +104,16 @@ std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
     return nullptr;
   }
   made->plan = *plan;
+  lowering::TaskStep step{lowering::TaskStep::Kind::Kernels, op->getLoc()};
+  step.kernels = *plan;
+  SmallVector<Operation *> ops{op};
+  if (pair)
+    ops.push_back(next);
+  lowering::addLaunches(ops, step, made->accumulate, *made->library,
+                        made->planned);
   auto modules = made->library->getModule().getOps<gpu::GPUModuleOp>();
-  made->gpu = lowering::translateForGpu(*modules.begin(), made->llvmContext);
+  made->gpu =
+      lowering::translateForGpu(*modules.begin(), made->llvmContext, chip);
   if (made->gpu)
     made->compile(std::nullopt);
   if (!made->kernels) {
@@ -144,7 +154,8 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
         tensor.bytes(), accumulate[i]);
   for (auto [i, memory] : llvm::enumerate(temporaries))
     add("temporary " + std::to_string(i), memory.data(), memory.bytes(), false);
-  for (const lowering::KernelCall &call : plan.calls) {
+  launches.clear();
+  for (auto [call, planned] : llvm::zip_equal(plan.calls, planned)) {
     std::vector<void *> pointers;
     for (lowering::KernelArgument argument : call.arguments) {
       using Kind = lowering::KernelArgument::Kind;
@@ -170,6 +181,8 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
     launch.sharedBytes = shape.sharedBytes;
     launch.arguments = arguments.data();
     launch.seed = seed;
+    launches.push_back({planned.kernel, {}, planned.bytes});
+    launch.traffic = &launches.back().traffic;
     std::vector<std::string> reports = emulator.launch(*kernel, launch);
     if (!reports.empty())
       return reports;

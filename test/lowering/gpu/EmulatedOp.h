@@ -4,7 +4,7 @@
 #ifndef ROTA_TEST_LOWERING_GPU_EMULATEDOP_H
 #define ROTA_TEST_LOWERING_GPU_EMULATEDOP_H
 
-#include "lowering/kernels/KernelPlan.h"
+#include "lowering/executable/TaskLaunches.h"
 #include "runtime/device/simt/Simt.h"
 #include "test/lowering/simt/EmulatedKernels.h"
 
@@ -40,9 +40,11 @@ class EmulatedOp {
 public:
   /// The first op of the first function in `source`, or the first two where
   /// they have kernels for both (KernelEmitters::lookupPair); null, with a
-  /// failure of the test, when that is not possible.
+  /// failure of the test, when that is not possible. The kernels have the
+  /// forms of that chip.
   static std::unique_ptr<EmulatedOp> create(const std::string &source,
-                                            std::vector<bool> accumulate = {});
+                                            std::vector<bool> accumulate = {},
+                                            const std::string &chip = "sm_80");
 
   std::vector<TensorBytes> makeOperands() const { return operands; }
   std::vector<TensorBytes> makeResults() const { return results; }
@@ -52,6 +54,16 @@ public:
   /// they are written.
   std::vector<std::string> run(const std::vector<char *> &buffers,
                                std::optional<uint64_t> seed = std::nullopt);
+
+  /// Bytes of global memory of a launch: as its kernel accessed them, and as
+  /// `rota plan --explain` has them.
+  struct Moved {
+    std::string kernel;
+    simt::Traffic traffic;
+    double planned;
+  };
+  /// The launches of the last run, in order.
+  const std::vector<Moved> &moved() const { return launches; }
 
   using Instruction = std::pair<lowering::GpuSynchronization, unsigned>;
   /// The number of such instructions.
@@ -67,6 +79,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> source;
   std::unique_ptr<lowering::KernelLibrary> library;
   lowering::KernelPlan plan;
+  lowering::TaskLaunches planned; // of the calls of `plan`
+  std::vector<Moved> launches;
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> gpu;
   std::unique_ptr<EmulatedKernels> kernels;

@@ -66,6 +66,28 @@ TEST_F(Shadow, ConflictNamesTheOther) {
   EXPECT_EQ(conflict.site, 13u);
 }
 
+TEST_F(Shadow, ProductReadsUntilItsWait) {
+  write(0);
+  shadow.blockBarrier();
+  EXPECT_EQ(read(7), Kind::None);
+  shadow.startProductRead(0, 4);
+  EXPECT_EQ(read(40), Kind::None);
+  shadow.blockBarrier();
+  EXPECT_EQ(write(7), Kind::InProduct) << "its own thread";
+  shadow.blockBarrier();
+  EXPECT_EQ(write(40), Kind::InProduct);
+  EXPECT_EQ(write(40, 4), Kind::None) << "beside it";
+  shadow.blockBarrier();
+  shadow.endProductRead(0, 4, 7, 3);
+  EXPECT_EQ(write(40), Kind::WriteAfterRead) << "no barrier after the wait";
+  shadow.blockBarrier();
+  EXPECT_EQ(write(40), Kind::None);
+  // A block that did not wait leaves nothing to the next one.
+  shadow.startProductRead(0, 4);
+  shadow.startBlock(64, {kAll, kAll, kAll});
+  EXPECT_EQ(write(40), Kind::None);
+}
+
 TEST_F(Shadow, BlockBarrierOrdersAll) {
   write(0);
   shadow.blockBarrier();
