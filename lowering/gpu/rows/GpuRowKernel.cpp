@@ -9,10 +9,16 @@ using mlir::rota::ReduceOp;
 namespace rota::lowering {
 
 using Form = RowGeometry::Form;
+using Sums = RowGeometry::Sums;
 
 /// Multiprocessors of a large GPU. Blocks that are as many for each of them
 /// find room at once, so that no few of them come last.
 static constexpr int64_t kMultiprocessors = 128;
+
+/// After so many chunks of sums in shared memory so many f32 are left free: a
+/// thread accesses a chunk of 8 in two halves, and then each half of eight
+/// neighbours lies in banks of its own.
+static constexpr int64_t kGap = 4;
 
 void GpuRowKernel::emit(GpuBuilder &k) {
   SmallVector<Value> operands;
@@ -95,22 +101,37 @@ void GpuRowKernel::emitPiece(GpuBuilder &k, Value piece, Place place) {
 // Rows of several threads
 //===----------------------------------------------------------------------===//
 
-void GpuRowKernel::emitSlots(GpuBuilder &k) {
+/// Sets the slot and the places of this thread in its row.
+void GpuRowKernel::findRow(GpuBuilder &k) {
   Value thread = k.thread(), block = k.block();
-  local = geometry.rowsPerBlock > 1 ? k.rem(thread, geometry.threads) : thread;
+  local = thread;
   slot = block;
-  if (geometry.rowsPerBlock > 1)
-    slot = k.add(k.mul(block, geometry.rowsPerBlock),
-                 k.div(thread, geometry.threads));
+  first = k.i32(0);
+  if (geometry.parts > 1) {
+    Value before = k.mul(k.rem(block, geometry.parts), geometry.threads);
+    local = k.add(thread, before);
+    slot = k.div(block, geometry.parts);
+    first = k.sub(first, before);
+  }
+  if (geometry.rowsPerBlock > 1) {
+    Value ofBlock = k.div(thread, geometry.threads);
+    local = k.rem(thread, geometry.threads);
+    slot = k.add(k.mul(block, geometry.rowsPerBlock), ofBlock);
+    first = k.mul(ofBlock, geometry.chunks);
+  }
   slot = k.widen(slot);
-  // Threads without a row compute on the block's first one, which no other
-  // block overwrites.
-  Value ownRow = k.widen(k.mul(block, geometry.rowsPerBlock));
+}
+
+void GpuRowKernel::emitSlots(GpuBuilder &k) {
+  findRow(k);
+  // Threads without a row compute on the block's first one, where no other
+  // block overwrites what they read.
+  Value ownRow =
+      k.widen(k.mul(k.div(k.block(), geometry.parts), geometry.rowsPerBlock));
 
   int64_t trips = rowCount ? 1 : llvm::divideCeil(rows, geometry.slots);
-  bool ragged = rowCount
-                    ? geometry.rowsPerBlock > 1
-                    : rows % (geometry.blocks * geometry.rowsPerBlock) != 0;
+  int64_t atOnce = geometry.blocks / geometry.parts * geometry.rowsPerBlock;
+  bool ragged = rowCount ? geometry.rowsPerBlock > 1 : rows % atOnce != 0;
   auto rowAt = [&](Value number, Value turn) {
     Row row{number, {}, turn};
     if (ragged) {
@@ -120,12 +141,13 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
     }
     return row;
   };
-  if (geometry.form == Form::Loop)
-    clearSums(k);
+  allocateSums(k);
+  clearSums(k);
   SmallVector<Value> carried = emptySums(k);
   if (trips == 1) {
     SmallVector<RowValues::Values> chunks(geometry.perThread);
-    return storeSums(k, emitRow(k, rowAt(slot, {}), chunks, carried));
+    storeSums(k, emitRow(k, rowAt(slot, {}), chunks, carried));
+    return copySums(k);
   }
   // While a row is combined the next one is on its way.
   unsigned sumCount = carried.size();
@@ -152,6 +174,7 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
         return sums;
       });
   storeSums(k, ValueRange(carried).take_front(sumCount));
+  copySums(k);
 }
 
 bool GpuRowKernel::isLoadedAhead(BlockArgument operand) {
@@ -222,16 +245,17 @@ void GpuRowKernel::emitScalars(GpuBuilder &k, int pass, const Row &row) {
 }
 
 Value GpuRowKernel::chunkOf(GpuBuilder &k, int64_t i) {
-  Value chunk = k.add(local, i * geometry.threads);
+  Value chunk = k.add(local, i * geometry.rowThreads());
   if (hasChunk(k, i))
     chunk = k.min(chunk, k.i32(geometry.chunks - 1));
   return chunk;
 }
 
 Value GpuRowKernel::hasChunk(GpuBuilder &k, int64_t i) {
-  if ((i + 1) * geometry.threads <= geometry.chunks)
+  int64_t before = i * geometry.rowThreads();
+  if (before + geometry.rowThreads() <= geometry.chunks)
     return {};
-  return k.isWithin(k.add(local, i * geometry.threads), geometry.chunks);
+  return k.isWithin(k.add(local, before), geometry.chunks);
 }
 
 void GpuRowKernel::combineRow(GpuBuilder &k, Reductions reductions,
@@ -300,15 +324,25 @@ void GpuRowKernel::emitPassInLoop(GpuBuilder &k, int pass, const Row &row) {
       SmallVector<Store> stores;
       collectStores(k, /*rank=*/1, place, stores);
       whenAll(k, row.inRange, [&] {
-        addSumsInMemory(k, place);
+        for (auto [number, value] : llvm::enumerate(body.getResults()))
+          if (isSumApart(number))
+            addSumApart(k, number, chunk, values.wide(k.ops(), value, place));
         storeAll(k, stores);
       });
     }
     return next;
   };
   SmallVector<Value> parts = k.loop(local, k.i32(geometry.chunks),
-                                    geometry.threads, initial, emitChunk);
+                                    geometry.rowThreads(), initial, emitChunk);
   combineRow(k, reductions, row, parts);
+}
+
+void GpuRowKernel::eachChunk(GpuBuilder &k,
+                             llvm::function_ref<void(Value)> body) {
+  if (geometry.form == Form::Loop)
+    return k.loop(local, k.i32(geometry.chunks), geometry.rowThreads(), body);
+  for (int64_t i = 0; i < geometry.perThread; ++i)
+    whenAll(k, hasChunk(k, i), [&] { body(chunkOf(k, i)); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -361,15 +395,15 @@ void GpuRowKernel::storeScalars(GpuBuilder &k, const Row &row) {
 // Sums over rows
 //===----------------------------------------------------------------------===//
 
-/// Sums of columns are in memory where rows are in loops.
-static bool inMemory(const RowGeometry &geometry, Value value) {
-  return geometry.form == Form::Loop && RowBody::rankOf(value) == 1;
+bool GpuRowKernel::isSumApart(unsigned result) const {
+  return geometry.sums != Sums::Registers && body.isSum(result) &&
+         RowBody::rankOf(body.getResults()[result]) == 1;
 }
 
 SmallVector<Value> GpuRowKernel::emptySums(GpuBuilder &k) {
   SmallVector<Value> sums;
   for (auto [number, value] : llvm::enumerate(body.getResults()))
-    if (body.isSum(number) && !inMemory(geometry, value))
+    if (body.isSum(number) && !isSumApart(number))
       sums.append(RowBody::rankOf(value) ? geometry.perThread : 1,
                   RowBody::rankOf(value) ? k.splat(0.0f, geometry.width)
                                          : k.f32(0.0f));
@@ -387,22 +421,30 @@ GpuRowKernel::addSums(GpuBuilder &k, const Row &row,
     added.push_back(row.inRange ? k.select(row.inRange, sum, before) : sum);
   };
   for (auto [number, value] : llvm::enumerate(body.getResults())) {
-    if (!body.isSum(number) || inMemory(geometry, value))
+    if (!body.isSum(number) ||
+        (isSumApart(number) && geometry.form == Form::Loop))
       continue;
     if (RowBody::rankOf(value) == 0) {
       add(values.scalar(k.ops(), value, row.number));
       continue;
     }
-    for (int64_t i = 0; i < geometry.perThread; ++i)
-      add(values.wide(k.ops(), value,
-                      placeOf(k, row.number, chunkOf(k, i), &chunks[i])));
+    for (int64_t i = 0; i < geometry.perThread; ++i) {
+      Value chunk = chunkOf(k, i);
+      Value mine = values.wide(k.ops(), value,
+                               placeOf(k, row.number, chunk, &chunks[i]));
+      if (isSumApart(number))
+        whenAll(k, both(k, row.inRange, hasChunk(k, i)),
+                [&] { addSumApart(k, number, chunk, mine); });
+      else
+        add(mine);
+    }
   }
   return added;
 }
 
 void GpuRowKernel::storeSums(GpuBuilder &k, ValueRange sums) {
   for (auto [number, value] : llvm::enumerate(body.getResults())) {
-    if (!body.isSum(number) || inMemory(geometry, value))
+    if (!body.isSum(number) || isSumApart(number))
       continue;
     Memory memory = resultMemory(k, number);
     if (RowBody::rankOf(value) == 0) {
@@ -421,29 +463,58 @@ void GpuRowKernel::storeSums(GpuBuilder &k, ValueRange sums) {
   }
 }
 
-void GpuRowKernel::clearSums(GpuBuilder &k) {
-  for (auto [number, value] : llvm::enumerate(body.getResults())) {
-    if (!body.isSum(number) || !inMemory(geometry, value))
-      continue;
-    Memory memory = resultMemory(k, number);
-    k.loop(local, k.i32(geometry.chunks), geometry.threads, [&](Value chunk) {
-      Place place = placeOf(k, slot, chunk, nullptr);
-      k.store(k.splat(0.0f, geometry.width), memory,
-              values.indexOf(k.ops(), value, slot, place));
-    });
-  }
+void GpuRowKernel::allocateSums(GpuBuilder &k) {
+  sharedSums.assign(body.getResults().size(), {});
+  if (geometry.sums != Sums::Shared)
+    return;
+  int64_t chunks = geometry.parts > 1 ? geometry.threads
+                                      : geometry.rowsPerBlock * geometry.chunks;
+  int64_t elements = chunks * geometry.width + chunks / kGap * kGap;
+  for (unsigned i = 0; i < sharedSums.size(); ++i)
+    if (isSumApart(i))
+      sharedSums[i] = k.allocateShared(elements, k.ops().getF32Type());
 }
 
-void GpuRowKernel::addSumsInMemory(GpuBuilder &k, const Place &place) {
-  for (auto [number, value] : llvm::enumerate(body.getResults())) {
-    if (!body.isSum(number) || !inMemory(geometry, value))
-      continue;
-    Memory memory = resultMemory(k, number);
-    Value index = values.indexOf(k.ops(), value, slot, place);
-    Value mine = values.wide(k.ops(), value, place);
-    Value before = k.loadVector(memory, index, geometry.width);
-    k.store(k.addf(before, mine), memory, index);
+GpuRowKernel::SumPlace GpuRowKernel::sumPlaceOf(GpuBuilder &k, unsigned result,
+                                                Value chunk) {
+  if (geometry.sums == Sums::Memory) {
+    Place place = placeOf(k, slot, chunk, nullptr);
+    Value sum = body.getResults()[result];
+    return {resultMemory(k, result), values.indexOf(k.ops(), sum, slot, place)};
   }
+  Value number = k.add(first, chunk);
+  Value gaps = k.mul(k.div(number, kGap), kGap);
+  return {sharedSums[result], k.add(k.mul(number, geometry.width), gaps)};
+}
+
+void GpuRowKernel::clearSums(GpuBuilder &k) {
+  for (unsigned i = 0; i < body.getResults().size(); ++i)
+    if (isSumApart(i))
+      eachChunk(k, [&](Value chunk) {
+        SumPlace place = sumPlaceOf(k, i, chunk);
+        k.store(k.splat(0.0f, geometry.width), place.memory, place.index);
+      });
+}
+
+void GpuRowKernel::addSumApart(GpuBuilder &k, unsigned result, Value chunk,
+                               Value mine) {
+  SumPlace place = sumPlaceOf(k, result, chunk);
+  Value before = k.loadVector(place.memory, place.index, geometry.width);
+  k.store(k.addf(before, mine), place.memory, place.index);
+}
+
+void GpuRowKernel::copySums(GpuBuilder &k) {
+  if (geometry.sums != Sums::Shared)
+    return;
+  for (auto [number, value] : llvm::enumerate(body.getResults()))
+    if (isSumApart(number))
+      eachChunk(k, [&](Value chunk) {
+        SumPlace from = sumPlaceOf(k, number, chunk);
+        Place place = placeOf(k, slot, chunk, nullptr);
+        k.store(k.loadVector(from.memory, from.index, geometry.width),
+                resultMemory(k, number),
+                values.indexOf(k.ops(), value, slot, place));
+      });
 }
 
 } // namespace rota::lowering

@@ -49,6 +49,7 @@ private:
   void emitChunk(GpuBuilder &k, mlir::Value number);
   /// Chunk, or single element after the last one, number `piece` of a row.
   void emitPiece(GpuBuilder &k, mlir::Value piece, Place place);
+  void findRow(GpuBuilder &k);
   void emitSlots(GpuBuilder &k);
   /// Emits a row, of which `chunks` has what is loaded already; returns `sums`
   /// with the row added.
@@ -66,6 +67,9 @@ private:
   void emitPassInRegisters(GpuBuilder &k, int pass, const Row &row,
                            llvm::MutableArrayRef<RowValues::Values> chunks);
   void emitPassInLoop(GpuBuilder &k, int pass, const Row &row);
+  /// Calls body(chunk) for the chunks of this thread.
+  void eachChunk(GpuBuilder &k,
+                 llvm::function_ref<void(mlir::Value chunk)> body);
   void combineRow(GpuBuilder &k, Reductions reductions, const Row &row,
                   mlir::ValueRange parts);
   void storeColumns(GpuBuilder &k, const Row &row,
@@ -78,8 +82,20 @@ private:
           llvm::MutableArrayRef<RowValues::Values> chunks,
           mlir::ValueRange sums);
   void storeSums(GpuBuilder &k, mlir::ValueRange sums);
+  /// Whether a result is a sum of columns that is not kept in registers.
+  bool isSumApart(unsigned result) const;
+  void allocateSums(GpuBuilder &k);
+  /// A chunk of such a sum.
+  struct SumPlace {
+    Memory memory;
+    mlir::Value index;
+  };
+  SumPlace sumPlaceOf(GpuBuilder &k, unsigned result, mlir::Value chunk);
   void clearSums(GpuBuilder &k);
-  void addSumsInMemory(GpuBuilder &k, const Place &place);
+  void addSumApart(GpuBuilder &k, unsigned result, mlir::Value chunk,
+                   mlir::Value mine);
+  /// Stores the sums in shared memory as rows of partial sums.
+  void copySums(GpuBuilder &k);
 
   Place placeOf(GpuBuilder &k, mlir::Value row, mlir::Value chunk,
                 RowValues::Values *atColumns);
@@ -105,6 +121,9 @@ private:
   RowValues values;
   mlir::Value local; // number of the thread in its row, i32
   mlir::Value slot;  // i64
+  /// The number of its row's chunk 0 among the chunks of the block, i32.
+  mlir::Value first;
+  llvm::SmallVector<Memory> sharedSums; // by result; null: not there
 };
 
 } // namespace rota::lowering

@@ -14,11 +14,17 @@ namespace {
 
 constexpr int64_t kNarrowThreads = 128;  // threads of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
-/// A thread takes two chunks of rows that have more chunks than this.
+/// A thread takes two chunks of rows that have more chunks than this. Where
+/// nothing is combined along a row, a block takes no more of it.
 constexpr int64_t kMostSingleChunks = 256;
-/// The most bytes of row operands and sums that a thread keeps, of one chunk or
-/// of several, which have more values on the way to results.
+/// The most bytes of row operands and sums that a thread keeps in registers, of
+/// one chunk or of several, which have more values on the way to results.
 constexpr int64_t kMostKeptBytes = 160, kMostKeptBytesOfSeveral = 128;
+/// The same of one chunk whose sums are in shared memory: a sum passes through
+/// registers.
+constexpr int64_t kMostBesideShared = 128;
+/// The most bytes of sums of a thread in shared memory: 20 warps have 160 KB.
+constexpr int64_t kMostSharedBytes = 256;
 /// Threads that add rows up, over all slots, and the bounds of their slots.
 constexpr int64_t kSummingThreads = 128 * 1024;
 constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
@@ -42,15 +48,21 @@ int64_t bitsOf(Value value) {
   return RowBody::elementOf(value).getIntOrFloatBitWidth();
 }
 
-/// Bytes of operands and sums that a thread keeps for each element of a row.
-int64_t countKept(const RowBody &body) {
-  int64_t kept = 0;
+/// Bytes of the operands that a thread keeps for each element of a row.
+int64_t operandBytes(const RowBody &body) {
+  int64_t bytes = 0;
   for (Value operand : body.getOperands())
-    kept += RowBody::rankOf(operand) * bitsOf(operand) / 8;
+    bytes += RowBody::rankOf(operand) * bitsOf(operand) / 8;
+  return std::max<int64_t>(bytes, 1);
+}
+
+/// Bytes of the sums that a thread keeps for each column.
+int64_t sumBytes(const RowBody &body) {
+  int64_t bytes = 0;
   for (auto [i, result] : llvm::enumerate(body.getResults()))
     if (body.isSum(i))
-      kept += RowBody::rankOf(result) * 4;
-  return std::max<int64_t>(kept, 1);
+      bytes += RowBody::rankOf(result) * 4;
+  return bytes;
 }
 
 /// A result may lie on an operand of its type.
@@ -88,8 +100,8 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
   // the order of its sums does not either.
   cut(/*bits=*/16);
   overwritesScalars = pieces() > 1 && mayOverwriteScalars(body);
-  bool sums = hasSums(body);
-  if (!sums && !hasReductions(body) && !overwritesScalars) {
+  bool sumsRows = hasSums(body);
+  if (!sumsRows && !hasReductions(body) && !overwritesScalars) {
     form = Form::Chunks;
     cut(narrowestElement(body));
     blockThreads = kAloneThreads;
@@ -100,25 +112,40 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
 
   // The order of a row's sums follows from the threads: equal rows have equal
   // sums, whatever else the kernel does.
+  if (!hasReductions(body) && !overwritesScalars)
+    parts = llvm::divideCeil(chunks, kMostSingleChunks);
+  int64_t ofBlock = llvm::divideCeil(chunks, parts);
   threads = std::min<int64_t>(
-      chunks > kMostSingleChunks ? llvm::divideCeil(chunks, 2) : chunks,
+      ofBlock > kMostSingleChunks ? llvm::divideCeil(ofBlock, 2) : ofBlock,
       kMostRowThreads);
   threads = threads <= kWarp ? int64_t(llvm::PowerOf2Ceil(threads))
                              : int64_t(llvm::alignTo(threads, kWarp));
-  perThread = llvm::divideCeil(chunks, threads);
-  int64_t kept = perThread * countKept(body) * std::max<int64_t>(width, 1);
-  int64_t most = perThread == 1 ? kMostKeptBytes : kMostKeptBytesOfSeveral;
-  form = kept > most ? Form::Loop : Form::Registers;
+  perThread = llvm::divideCeil(chunks, rowThreads());
+  placeValues(body);
   if (threads <= kWarp && form == Form::Registers)
     rowsPerBlock = kNarrowThreads / threads;
   blockThreads = threads * rowsPerBlock;
-  if (sums) {
-    slots = std::min(kSummingThreads / threads, rows / kLeastRowsOfSlot);
-    slots = std::clamp<int64_t>(llvm::bit_floor(uint64_t(slots)), kLeastSlots,
+  if (sumsRows) {
+    slots = std::min(kSummingThreads / rowThreads(), rows / kLeastRowsOfSlot);
+    slots = std::clamp<int64_t>(llvm::bit_floor(uint64_t(slots)),
+                                std::max<int64_t>(kLeastSlots / parts, 1),
                                 kMostSlots);
     slots = std::min<int64_t>(slots, llvm::alignTo(rows, rowsPerBlock));
   }
-  blocks = llvm::divideCeil(slots, rowsPerBlock);
+  blocks = llvm::divideCeil(slots, rowsPerBlock) * parts;
+}
+
+void RowGeometry::placeValues(const RowBody &body) {
+  int64_t elements = perThread * std::max<int64_t>(width, 1);
+  int64_t ofOperands = elements * operandBytes(body);
+  int64_t ofSums = elements * sumBytes(body);
+  int64_t most = perThread == 1 ? kMostKeptBytes : kMostKeptBytesOfSeveral;
+  bool fits = ofOperands + ofSums <= most;
+  if (ofSums > 0 && !fits)
+    sums = ofSums <= kMostSharedBytes ? Sums::Shared : Sums::Memory;
+  bool isKept = fits || (sums == Sums::Shared && perThread == 1 &&
+                         ofOperands <= kMostBesideShared);
+  form = isKept ? Form::Registers : Form::Loop;
 }
 
 } // namespace rota::lowering

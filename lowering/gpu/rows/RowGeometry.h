@@ -20,13 +20,23 @@ struct RowGeometry {
     Loop,      // a block does a row, and reads it again for each pass
   };
 
+  /// Where a block keeps the sums of columns of its slots.
+  enum class Sums {
+    Registers,
+    Shared, // shared memory, in which each thread has places of its own
+    Memory, // the rows of partial sums themselves
+  };
+
   RowGeometry(const RowBody &body, int64_t rows);
 
   Form form;
-  int64_t width;            // elements of a chunk; 0: one value per row
-  int64_t chunks;           // whole chunks per row
-  int64_t tail = 0;         // elements after them, in the form of chunks
-  int64_t threads = 1;      // threads per row
+  Sums sums = Sums::Registers;
+  int64_t width;    // elements of a chunk; 0: one value per row
+  int64_t chunks;   // whole chunks per row
+  int64_t tail = 0; // elements after them, in the form of chunks
+  /// Blocks that share a row, each of which does some of its columns.
+  int64_t parts = 1;
+  int64_t threads = 1;      // threads of a block per row
   int64_t perThread = 1;    // chunks of a thread, in registers
   int64_t rowsPerBlock = 1; // at a time
   /// Rows that are done at a time: all of them or, where rows are summed, one
@@ -37,10 +47,16 @@ struct RowGeometry {
   /// Threads that do a row in the form of chunks: for each chunk and, after
   /// them, for each element.
   int64_t pieces() const { return chunks + tail; }
+  /// Threads that do a row in the other forms, those of all its parts.
+  int64_t rowThreads() const { return threads * parts; }
 
   /// Whether a value of each row may be overwritten while other threads of the
   /// row still have to read it.
   bool overwritesScalars;
+
+private:
+  /// Sets `form` and `sums` by the bytes that a thread keeps.
+  void placeValues(const RowBody &body);
 };
 
 } // namespace rota::lowering

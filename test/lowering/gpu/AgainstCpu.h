@@ -41,6 +41,7 @@ struct Trial {
   double tolerance = 1e-5;
   bool leaveOutBarriers = false;
   bool distinct = false; // integers are `least`, `least` + 1, ... in any order
+  double mostMoved = 0;  // bytes that launches access by those planned; 0: any
 };
 
 inline constexpr int64_t kOffset = 5; // offset of a part of a vocabulary
@@ -59,6 +60,8 @@ protected:
       pointers.push_back(pointer);
     cpu->runInPieces(/*rows=*/1 << 20, pointers);
     auto got = run(std::nullopt);
+    if (trial.mostMoved > 0)
+      expectMoved(trial.mostMoved);
     for (size_t i = 0; i < got.size(); ++i)
       expectNear(got[i], expected[i], trial.tolerance);
     auto inAnyOrder = run(/*seed=*/11);
@@ -119,6 +122,17 @@ private:
     for (const std::string &report : gpu->run(all(operands, results), seed))
       ADD_FAILURE() << report;
     return results;
+  }
+
+  void expectMoved(double most) {
+    for (const EmulatedOp::Moved &launch : gpu->moved()) {
+      auto bytes = static_cast<double>(launch.traffic.sum());
+      RecordProperty(launch.kernel,
+                     number(std::lround(100 * bytes / launch.planned)));
+      EXPECT_LE(bytes, most * launch.planned)
+          << launch.kernel << " reads " << launch.traffic.read
+          << " bytes and writes " << launch.traffic.written;
+    }
   }
 
   static void expectNear(const TensorBytes &got, const TensorBytes &expected,
