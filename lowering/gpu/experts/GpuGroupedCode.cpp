@@ -32,26 +32,77 @@ static Value loadIndex(GpuBuilder &k, Memory memory, Value at) {
 // Rows by matrices
 //===----------------------------------------------------------------------===//
 
-std::pair<Value, Value> GroupedCode::expertsWith(Memory firsts, Memory ends,
-                                                 Value low, Value high) {
-  // Both count a front part of the experts, whose rows ascend.
-  Value one = k.f32(1.0f), zero = k.f32(0.0f);
-  Values counts =
-      k.loop(k.widen(k.thread()), k.i64(shape.expertsOfBlock()), kThreads,
-             {zero, zero}, [&](Value i, ValueRange sums) -> Values {
-               Value isBefore = k.isLess(loadIndex(k, ends, i), k.add(low, 1));
-               Value begins = k.isLess(loadIndex(k, firsts, i), high);
-               return {k.addf(sums[0], k.select(isBefore, one, zero)),
-                       k.addf(sums[1], k.select(begins, one, zero))};
-             });
-  counts = k.combineThreads(counts, kThreads,
-                            [&](ValueRange x, ValueRange y) -> Values {
-                              return {k.addf(x[0], y[0]), k.addf(x[1], y[1])};
-                            });
-  auto expert = [&](Value count) {
-    return arith::FPToSIOp::create(k.ops(), k.ops().getI64Type(), count);
-  };
-  return {expert(counts[0]), expert(counts[1])};
+void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product) {
+  constexpr int64_t threads = GpuTileProduct::kThreads;
+  const GroupShape &shape = product.shape;
+  int64_t tileRows = product.tile();
+  GroupTable groups(shape, k.argument(0, k.ops().getI32Type()).base);
+  ExpertTiles experts(shape, k.argument(1, k.ops().getI32Type()).base);
+  Memory counts = k.allocateShared(shape.experts, k.ops().getI32Type());
+  k.loop(k.thread(), k.i32(shape.experts), threads, [&](Value expert) {
+    Memory befores = experts.befores(k, k.widen(expert));
+    Value block = k.div(expert, shape.expertsOfBlock());
+    SmallVector<Value> sums = k.loop(
+        k.i32(0), k.i32(shape.batch), 1, {k.i32(0), k.i32(0)},
+        [&](Value sequence, ValueRange before) -> SmallVector<Value> {
+          Value row = k.widen(sequence);
+          k.store(before[0], befores, sequence);
+          Value rows = k.sub(k.load(groups.ends(k, row), expert),
+                             k.load(groups.firsts(k, row), expert));
+          return {k.add(before[0], rows),
+                  k.max(before[1], k.load(groups.overfull(k, row), block))};
+        });
+    k.store(sums[0], befores, k.i32(shape.batch));
+    k.store(sums[1], experts.overfull(k, k.widen(expert)), k.i32(0));
+    k.store(k.div(k.add(sums[0], tileRows - 1), tileRows), counts, expert);
+  });
+  k.barrier();
+  Memory starts = experts.starts(k);
+  k.loop(k.thread(), k.i32(shape.experts + 1), threads, [&](Value expert) {
+    Value start =
+        k.loop(k.i32(0), expert, 1, {k.i32(0)},
+               [&](Value before, ValueRange sum) -> SmallVector<Value> {
+                 return {k.add(sum[0], k.load(counts, before))};
+               })[0];
+    k.store(start, starts, expert);
+  });
+}
+
+Value GroupedCode::expertOf(const ExpertTiles &experts, Value tile) {
+  Memory ends = k.offset(experts.starts(k), k.i64(1));
+  Value count = k.loop(
+      k.widen(k.thread()), k.i64(shape.experts), kThreads, {k.f32(0.0f)},
+      [&](Value i, ValueRange sum) -> Values {
+        Value isBefore = k.isLess(loadIndex(k, ends, i), k.add(tile, 1));
+        return {k.addf(sum[0], k.select(isBefore, k.f32(1.0f), k.f32(0.0f)))};
+      })[0];
+  count = k.combineThreads(count, kThreads,
+                           [&](ValueRange x, ValueRange y) -> Values {
+                             return {k.addf(x[0], y[0])};
+                           })[0];
+  return arith::FPToSIOp::create(k.ops(), k.ops().getI64Type(), count);
+}
+
+TileRows GroupedCode::findRows(Memory befores, Value expert, Value from) {
+  TileRows rows = k.allocateShared(tileRows, k.ops().getI32Type());
+  Value thread = k.thread();
+  Value last = k.add(loadIndex(k, befores, k.i64(shape.batch)), -1);
+  Value row = k.min(k.add(from, k.widen(thread)), last);
+  k.when(k.isWithin(thread, tileRows), [&] {
+    Value sequence =
+        k.loop(k.i64(1), k.i64(shape.batch), 1, {k.i64(0)},
+               [&](Value next, ValueRange count) -> Values {
+                 Value isAtOrBefore =
+                     k.isLess(loadIndex(k, befores, next), k.add(row, 1));
+                 return {k.select(isAtOrBefore, k.add(count[0], 1), count[0])};
+               })[0];
+    Value first = loadIndex(k, groups.firsts(k, sequence), expert);
+    Value inSequence = k.sub(row, loadIndex(k, befores, sequence));
+    Value number = k.add(k.mul(sequence, shape.rows), k.add(first, inSequence));
+    k.store(arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), number),
+            rows, thread);
+  });
+  return rows;
 }
 
 /// A value like `sum` that makes the loss no finite number: it shows that a
@@ -63,58 +114,63 @@ static Value noNumber(GpuBuilder &k, Value sum) {
 }
 
 void GroupedCode::emitProduct() {
-  int64_t in = shape.width, out = product.out, experts = shape.expertsOfBlock();
+  ExpertTiles experts(shape, k.argument(1, k.ops().getI32Type()).base);
   Value number = k.widen(k.block());
   Value column = k.mul(k.rem(number, product.columnTiles()), tileRows);
   Value tile = k.div(number, product.columnTiles());
   // Blocks that run at one time have rows of few experts, in all sequences: so
   // their matrices are in a cache.
+  Value expert = expertOf(experts, tile);
+  k.when(k.isLess(expert, k.i64(shape.experts)),
+         [&] { emitTile(experts, tile, expert, column); });
+  if (!product.accumulate)
+    k.when(k.isLess(tile, k.i64(product.rowTiles())),
+           [&] { clearUnfilled(tile, column); });
+}
+
+void GroupedCode::emitTile(const ExpertTiles &experts, Value tile, Value expert,
+                           Value column) {
+  int64_t in = shape.width, out = product.out;
+  Memory befores = experts.befores(k, expert);
+  Value first = k.sub(tile, loadIndex(k, experts.starts(k), expert));
+  Value from = k.mul(first, tileRows);
+  Value left = k.sub(loadIndex(k, befores, k.i64(shape.batch)), from);
+  Value count = k.min(left, k.i64(tileRows));
+  Value columns = k.sub(k.i64(out), column);
+  TileRows rows = findRows(befores, expert, from);
+  TileSide a{k.argument(2, shape.element), /*depthLast=*/true, in, count, rows};
+  Value start = k.mul(expert, in * out);
+  start = k.add(start, k.mul(column, product.transposed ? in : 1));
+  TileSide b{k.offset(k.argument(3, shape.element), start), product.transposed,
+             product.transposed ? in : out, columns};
+  Values sums = tiles->multiply(
+      1, [&](Value) { return std::pair(k.i64(0), k.i64(in)); },
+      [&](Value) { return std::pair(a, b); }, tiles->zeros());
+  Value isOver =
+      k.isLess(k.i64(0), loadIndex(k, experts.overfull(k, expert), k.i64(0)));
+  for (Value &sum : sums)
+    sum = k.select(isOver, noNumber(k, sum), sum);
+  tiles->store(sums,
+               {k.offset(k.argument(4, product.stored), column), out, k.i64(0),
+                count, columns, rows},
+               product.accumulate);
+}
+
+void GroupedCode::clearUnfilled(Value tile, Value column) {
   Value sequence = k.rem(tile, shape.batch), group = k.div(tile, shape.batch);
   Value inBlock = k.mul(k.rem(group, product.rowTilesOfBlock()), tileRows);
   Value block = k.div(group, product.rowTilesOfBlock());
   Value low = k.add(k.mul(block, shape.rowsOfBlock()), inBlock);
   Value rows =
       k.min(k.sub(k.i64(shape.rowsOfBlock()), inBlock), k.i64(tileRows));
-  Value high = k.add(low, rows), columns = k.sub(k.i64(out), column);
-
-  Value firstExpert = k.mul(block, experts);
-  Memory firsts = k.offset(groups.firsts(k, sequence), firstExpert);
-  Memory ends = k.offset(groups.ends(k, sequence), firstExpert);
-  Value isOver =
-      k.isLess(k.i64(0), loadIndex(k, groups.overfull(k, sequence), block));
+  Value last = k.add(k.mul(k.add(block, 1), shape.expertsOfBlock()), -1);
+  Value filled = loadIndex(k, groups.ends(k, sequence), last);
   Value row = k.add(k.mul(sequence, shape.rows), low);
-  Memory to =
-      k.offset(k.argument(3, product.stored), k.add(k.mul(row, out), column));
-  Memory left = k.offset(k.argument(1, shape.element), k.mul(row, in));
-  Memory matrices = k.argument(2, shape.element);
-  auto ofExpert = [&](Value expert) {
-    Value start = k.mul(k.add(firstExpert, expert), in * out);
-    start = k.add(start, k.mul(column, product.transposed ? in : 1));
-    return TileSide{k.offset(matrices, start), product.transposed,
-                    product.transposed ? in : out, columns};
-  };
-
-  auto [begin, end] = expertsWith(firsts, ends, low, high);
-  k.loop(begin, end, 1, [&](Value expert) {
-    Value from = k.max(loadIndex(k, firsts, expert), low);
-    Value until = k.min(loadIndex(k, ends, expert), high);
-    k.when(k.isLess(from, until), [&] {
-      from = k.sub(from, low);
-      until = k.sub(until, low);
-      TileSide a{left, /*depthLast=*/true, in, until, from};
-      TileSide b = ofExpert(expert);
-      Values sums = tiles->multiply(
-          1, [&](Value) { return std::pair(k.i64(0), k.i64(in)); },
-          [&](Value) { return std::pair(a, b); }, tiles->zeros());
-      for (Value &sum : sums)
-        sum = k.select(isOver, noNumber(k, sum), sum);
-      tiles->store(sums, {to, out, from, until, columns}, product.accumulate);
-    });
-  });
-  if (product.accumulate)
-    return;
-  Value filled = loadIndex(k, ends, k.i64(experts - 1));
-  tiles->store(tiles->zeros(), {to, out, k.sub(filled, low), rows, columns},
+  Memory to = k.offset(k.argument(4, product.stored),
+                       k.add(k.mul(row, product.out), column));
+  tiles->store(tiles->zeros(),
+               {to, product.out, k.sub(filled, low), rows,
+                k.sub(k.i64(product.out), column)},
                /*accumulate=*/false);
 }
 

@@ -45,6 +45,39 @@ private:
   mlir::Value base;
 };
 
+/// The rows of each expert in all sequences, one after the other, and their
+/// tiles, all i32.
+class ExpertTiles {
+public:
+  ExpertTiles(const GroupShape &shape, mlir::Value base)
+      : shape(shape), base(base) {}
+
+  static int64_t count(const GroupShape &shape) {
+    return shape.experts * (stride(shape) + 1) + 1;
+  }
+  /// Rows of an expert in the sequences before each one, then in all.
+  Memory befores(GpuBuilder &k, mlir::Value expert) const {
+    return part(k, k.mul(expert, stride(shape)));
+  }
+  /// Whether an expert is in a block with too few rows in any sequence.
+  Memory overfull(GpuBuilder &k, mlir::Value expert) const {
+    return k.offset(befores(k, expert), k.i64(shape.batch + 1));
+  }
+  /// Tiles of the experts before each one, then of all.
+  Memory starts(GpuBuilder &k) const {
+    return part(k, k.i64(shape.experts * stride(shape)));
+  }
+
+private:
+  static int64_t stride(const GroupShape &shape) { return shape.batch + 2; }
+  Memory part(GpuBuilder &k, mlir::Value first) const {
+    return k.offset({base, k.ops().getI32Type()}, first);
+  }
+
+  const GroupShape &shape;
+  mlir::Value base;
+};
+
 /// `rota.grouped_product` or its derivative, whose right matrix has rows as the
 /// left one.
 struct GroupedProduct {
@@ -66,9 +99,15 @@ struct GroupedProduct {
   int64_t rowTiles() const {
     return shape.batch * shape.blocks * rowTilesOfBlock();
   }
+  /// The most tiles of rows that experts have.
+  int64_t expertTiles() const { return rowTiles() + shape.experts; }
   int64_t matrixTiles() const { return llvm::divideCeil(shape.width, tile()); }
   int64_t columnTiles() const { return llvm::divideCeil(out, tile()); }
 };
+
+/// Adds up the tiles of experts. Arguments: groups, tiles of experts. It has
+/// one block of GpuTileProduct::kThreads.
+void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product);
 
 class GroupedCode {
 public:
@@ -76,8 +115,9 @@ public:
 
   GroupedCode(GpuBuilder &k, const GroupedProduct &product);
 
-  /// Arguments: groups, rows, matrices, result. A block has rows of one block
-  /// of a sequence, and columns.
+  /// Arguments: groups, tiles of experts, rows, matrices, result. A block has a
+  /// tile of the rows of one expert in all sequences, and columns; and zeros
+  /// for rows without an expert.
   void emitProduct();
   /// Arguments: groups, left rows, right rows, result. A block has a part of
   /// the matrix of one expert.
@@ -86,10 +126,13 @@ public:
 private:
   using Values = GpuTileProduct::Values;
 
-  /// The experts, of those that begin at `firsts` and `ends`, that have rows in
-  /// [low, high): first, end.
-  std::pair<mlir::Value, mlir::Value>
-  expertsWith(Memory firsts, Memory ends, mlir::Value low, mlir::Value high);
+  /// The expert that has a tile of that number; beyond all where none has.
+  mlir::Value expertOf(const ExpertTiles &experts, mlir::Value tile);
+  /// The numbers of `tileRows` rows of an expert, from its row `from` on.
+  TileRows findRows(Memory befores, mlir::Value expert, mlir::Value from);
+  void emitTile(const ExpertTiles &experts, mlir::Value tile,
+                mlir::Value expert, mlir::Value column);
+  void clearUnfilled(mlir::Value tile, mlir::Value column);
 
   GpuBuilder &k;
   const GroupedProduct &product;

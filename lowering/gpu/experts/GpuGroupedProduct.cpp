@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of rows that lie in groups, and their derivative in the matrices.
-// Counts are data: a block of threads has a fixed tile of the rows,
-// or of a matrix, and finds the experts that have rows of it. A first kernel
-// adds up the counts. Sums go over the inner dimension, or over sequences and
-// rows, by ascending numbers, so that no bit of a row depends on other rows.
+// Counts are data: a first kernel adds them up, and each of a fixed number of
+// blocks of threads finds the tile of an expert's rows that it has, or has a
+// fixed tile of a matrix. Sums go over the inner dimension, or over sequences
+// and rows, by ascending numbers, so that no bit of a row depends on other
+// rows.
 #include "ir/rota/experts/Experts.h"
 #include "ir/rota/model/Model.h"
 #include "ir/rota/model/Update.h"
@@ -66,18 +67,37 @@ FailureOr<KernelPlan> planGroups(Operation *op, const GroupShape &shape,
   return plan;
 }
 
-/// Adds the call that computes result 0 from the groups and operands 0 and 1.
+/// A plan that also adds up the tiles of experts, in temporary 1.
+FailureOr<KernelPlan> planTiles(Operation *op, const GroupedProduct &product,
+                                KernelLibrary &library) {
+  const GroupShape &shape = product.shape;
+  FailureOr<KernelPlan> plan = planGroups(op, shape, 2, library);
+  FailureOr<std::string> symbol =
+      emitGpuKernel(library, op->getLoc(), "tiles_of_experts",
+                    shape.key() + " of " + std::to_string(product.tile()), 2,
+                    /*blocks=*/1, GroupedCode::kThreads,
+                    [&](GpuBuilder &k) { emitTilesOfExperts(k, product); });
+  if (failed(plan) || failed(symbol))
+    return failure();
+  plan->temporaries.push_back(ExpertTiles::count(shape) * 4);
+  plan->calls.push_back(
+      {*symbol, 1, 1, {{Kind::Temporary, 0}, {Kind::Temporary, 1}}});
+  return plan;
+}
+
+/// Adds the call that computes result 0 from all temporaries and operands 0 and
+/// 1.
 FailureOr<KernelPlan> addProduct(FailureOr<KernelPlan> plan,
                                  FailureOr<std::string> symbol, int64_t rows) {
   if (failed(plan) || failed(symbol))
     return failure();
-  plan->calls.push_back({*symbol,
-                         rows,
-                         1,
-                         {{Kind::Temporary, 0},
-                          {Kind::Operand, 0},
-                          {Kind::Operand, 1},
-                          {Kind::Result, 0}}});
+  KernelCall call{*symbol, rows, 1, {}};
+  for (unsigned i = 0; i < plan->temporaries.size(); ++i)
+    call.arguments.push_back({Kind::Temporary, i});
+  for (unsigned operand : {0, 1})
+    call.arguments.push_back({Kind::Operand, operand});
+  call.arguments.push_back({Kind::Result, 0});
+  plan->calls.push_back(std::move(call));
   return plan;
 }
 
@@ -91,10 +111,10 @@ static FailureOr<KernelPlan> planGroupedProduct(mlir::rota::GroupedProductOp op,
       shape, op.getResult().getType().getDimSize(2), op.getTransposed(),
       storedType(op.getResult(), accumulated[0]), accumulated[0]};
   FailureOr<std::string> symbol = emitGpuKernel(
-      library, op->getLoc(), "grouped_product", product.key(), 4,
-      product.rowTiles() * product.columnTiles(), GroupedCode::kThreads,
+      library, op->getLoc(), "grouped_product", product.key(), 5,
+      product.expertTiles() * product.columnTiles(), GroupedCode::kThreads,
       [&](GpuBuilder &k) { GroupedCode(k, product).emitProduct(); });
-  return addProduct(planGroups(op, shape, 2, library), symbol,
+  return addProduct(planTiles(op, product, library), symbol,
                     shape.batch * shape.rows);
 }
 

@@ -80,9 +80,14 @@ void MatrixProduct::startCopy(const TileSide &side, Value from, Value end,
   int64_t chunks = rowElements(side) / kVector, rows = kThreads / chunks;
   Value row = k.div(thread, chunks), chunk = k.rem(thread, chunks);
   Value element = k.mul(chunk, kVector);
-  Value line = k.widen(side.depthLast ? row : k.add(row, from));
+  Value line = side.depthLast ? row : k.add(row, from);
   Value column = k.widen(side.depthLast ? k.add(element, from) : element);
-  Memory source = k.offset(side.from, k.add(k.mul(line, side.stride), column));
+  Memory source = k.offset(side.from, column);
+  auto lineAt = [&](int64_t i) {
+    return k.offset(source,
+                    k.mul(rowNumber(side.rows, k.add(line, i)), side.stride));
+  };
+  Memory first = side.rows.base ? source : lineAt(0);
   Memory to = k.offset(slice, swizzled(side, row, chunk));
   Value count = narrow(k, side.count), depths = k.sub(end, from);
   // A number of rows after which the swizzle repeats.
@@ -93,9 +98,10 @@ void MatrixProduct::startCopy(const TileSide &side, Value from, Value end,
         side.depthLast
             ? k.both(k.isLess(here, count), k.isLess(element, depths))
             : k.both(k.isLess(element, count), k.isLess(here, depths));
-    startAccess(k, k.offset(source, k.i64(i * side.stride)),
-                k.offset(to, k.i32(i * rowElements(side))), kAccessBytes,
-                exists);
+    Memory there =
+        side.rows.base ? lineAt(i) : k.offset(first, k.i64(i * side.stride));
+    startAccess(k, there, k.offset(to, k.i32(i * rowElements(side))),
+                kAccessBytes, exists);
   }
 }
 
@@ -128,12 +134,8 @@ MatrixFragment MatrixProduct::load(const TileSide &side, Memory slice,
 }
 
 Value MatrixProduct::isNeeded(const TileSide &left, const TileSide &right) {
-  Value needed = k.both(k.isLess(k.widen(down), left.count),
-                        k.isLess(k.widen(across), right.count));
-  if (left.begin)
-    needed = k.both(needed,
-                    k.isLess(left.begin, k.widen(k.add(down, kDown * kRows))));
-  return needed;
+  return k.both(k.isLess(k.widen(down), left.count),
+                k.isLess(k.widen(across), right.count));
 }
 
 Values MatrixProduct::multiplySlices(const TileSide &left,
@@ -206,9 +208,9 @@ void MatrixProduct::store(ValueRange sums, const TilePlace &place,
                           bool accumulate) {
   Value row = k.add(down, k.div(lane, 4));
   Value column = k.add(across, k.mul(k.rem(lane, 4), 2));
-  Memory to = k.offset(
-      place.to, k.add(k.mul(k.widen(row), place.stride), k.widen(column)));
-  // All rows are compared by one register, and all addresses are near one.
+  Memory line = k.offset(place.to, k.widen(column));
+  Memory first = k.offset(line, k.mul(k.widen(row), place.stride));
+  // All rows are compared by one register.
   Value inPlace = k.sub(row, narrow(k, place.low));
   Value rows = k.max(narrow(k, k.sub(place.high, place.low)), k.i32(0));
   Value columns = k.sub(narrow(k, place.columns), column);
@@ -217,11 +219,19 @@ void MatrixProduct::store(ValueRange sums, const TilePlace &place,
     Value exists = arith::CmpIOp::create(k.ops(), arith::CmpIPredicate::ult,
                                          k.add(inPlace, half * 8), rows);
     k.when(exists, [&] {
+      // All addresses of rows that ascend are near one.
+      int64_t from = place.rows.base ? 0 : half * 8 * place.stride;
+      Memory to =
+          place.rows.base
+              ? k.offset(line,
+                         k.mul(rowNumber(place.rows, k.add(row, half * 8)),
+                               place.stride))
+              : first;
       for (int64_t part = 0; part < 2 * kAcross; ++part) {
         int64_t i = sumsAt(half / 2, part / 2) + part % 2 * 4 + half % 2 * 2;
         k.when(k.isLess(k.i32(part * 8), columns), [&] {
-          storeAt(pairOf(k, sums[i], sums[i + 1]), to,
-                  k.i64(half * 8 * place.stride + part * 8), accumulate);
+          storeAt(pairOf(k, sums[i], sums[i + 1]), to, k.i64(from + part * 8),
+                  accumulate);
         });
       }
     });

@@ -73,6 +73,8 @@ Value F32Product::fetch(const TileSide &side, Value from, Value end) {
 
 Values F32Product::multiply(int64_t ranges, DepthsOf depthsOf, SidesOf sidesOf,
                             ValueRange sums) {
+  if (sidesOf(k.i64(0)).first.rows.base)
+    k.barrier();
   return k.loop(k.i64(0), k.i64(ranges), 1, sums,
                 [&](Value range, ValueRange before) {
                   auto [first, end] = depthsOf(range);
@@ -105,8 +107,9 @@ Value F32Product::load(const TileSide &side, Value own, Value inner,
   auto isInside = [&](Value own, Value inner) {
     return k.both(k.isLess(own, side.count), k.isLess(inner, end));
   };
-  Value at = side.depthLast ? k.add(k.mul(own, side.stride), inner)
-                            : k.add(k.mul(inner, side.stride), own);
+  Value at = side.depthLast
+                 ? k.add(k.mul(rowNumber(side.rows, own), side.stride), inner)
+                 : k.add(k.mul(inner, side.stride), own);
   if (isWide)
     return k.choose(
         isInside(own, inner),
@@ -154,7 +157,7 @@ void F32Product::store(ValueRange sums, const TilePlace &place,
                        bool accumulate) {
   for (int64_t i = 0; i < kVector; ++i) {
     Value row = k.add(down, i);
-    Value at = k.add(k.mul(row, place.stride), across);
+    Value at = k.add(k.mul(rowNumber(place.rows, row), place.stride), across);
     Value exists = k.both(k.isLess(row, place.high),
                           k.isLess(k.sub(place.low, k.i64(1)), row));
     k.when(exists, [&] {

@@ -10,15 +10,19 @@
 
 namespace rota::lowering {
 
+/// The numbers of a tile's rows in their matrix, i32 in shared memory; a null
+/// base where they ascend from the tile's first one on.
+using TileRows = Memory;
+
 /// A matrix [depth, own], or [own, depth] where `depthLast`, from the tile's
-/// first row or column on. The product needs those from `begin` (null: 0) to
-/// below `count`, both i64, and reads none from `count` on.
+/// first row or column on. The product reads and needs those below `count`,
+/// i64.
 struct TileSide {
   Memory from;
   bool depthLast;
   int64_t stride;
   mlir::Value count;
-  mlir::Value begin = {};
+  TileRows rows = {}; // where the depth is last; also of those beyond the count
 };
 
 /// Rows [low, high) and columns below `columns` of a tile, all i64. Its first
@@ -27,6 +31,7 @@ struct TilePlace {
   Memory to;
   int64_t stride;
   mlir::Value low, high, columns;
+  TileRows rows = {};
 };
 
 class GpuTileProduct {
@@ -48,7 +53,8 @@ public:
   using SidesOf =
       llvm::function_ref<std::pair<TileSide, TileSide>(mlir::Value range)>;
   /// sums + left * right over the depths of ranges 0 to `ranges` - 1, all
-  /// ascending. All threads of the block call it.
+  /// ascending. All threads of the block call it, and wait for each other
+  /// before they read the numbers of rows.
   virtual Values multiply(int64_t ranges, DepthsOf depthsOf, SidesOf sidesOf,
                           mlir::ValueRange sums) = 0;
   virtual Values zeros() = 0;
@@ -59,6 +65,10 @@ public:
 protected:
   explicit GpuTileProduct(GpuBuilder &k) : k(k) {}
 
+  /// The number (i64) of row `row` of a tile in its matrix.
+  mlir::Value rowNumber(TileRows rows, mlir::Value row) {
+    return k.widen(rows.base ? k.load(rows, row) : row);
+  }
   /// Stores, or adds, a vector or scalar.
   void storeAt(mlir::Value sum, Memory to, mlir::Value at, bool accumulate);
 

@@ -296,6 +296,14 @@ TEST_F(Grouped, MatrixTiles) {
   check({2, 512, 136, 200, 2, 1, "bf16", false, true}, true);
 }
 
+/// A tile has an expert's rows of several sequences, and an expert has several
+/// tiles.
+TEST_F(Grouped, TilesAcrossSequences) {
+  for (std::string type : {"bf16", "f32"})
+    for (int64_t batch : {3, 9})
+      check({batch, 128, 40, 72, 4, 2, type, false, false}, false);
+}
+
 TEST_F(Grouped, NeedEachSynchronization) {
   using Kind = ::rota::lowering::GpuSynchronization;
   for (std::string type : {"f32", "bf16"})
