@@ -56,6 +56,10 @@ TEST(Machine, MeasuredProductsSayTheRate) {
   EXPECT_NEAR(machine.secondsOfProduct({1, 4, 4, 4}, bf16), 128 / 2.0, 1e-3);
   double rate = 2 * 64 * 16 / machine.secondsOfProduct({1, 64, 4, 4}, bf16);
   EXPECT_NEAR(rate, 4, 1e-3); // between both, at equal distances
+  // Beyond them: the nearest.
+  rate = 2.0 * 4096 * 16 / machine.secondsOfProduct({1, 4096, 4, 4}, bf16);
+  EXPECT_NEAR(rate, 8, 1e-3);
+  EXPECT_NEAR(machine.secondsOfProduct({3, 4, 4, 2}, bf16), 192 / 2.0, 1e-3);
 }
 
 TEST(Machine, RowsTakeElementsFunctionsAndOperations) {

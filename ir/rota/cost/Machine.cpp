@@ -43,19 +43,30 @@ static double secondsInTiles(const ProductSize &size, const ProductTile &tile,
 }
 
 /// The rate of products of that size: the mean of the measured rates'
-/// logarithms, by the inverse fourth power of their distance in powers of two.
+/// logarithms, by the inverse eighth power of their distance in powers of two.
+/// A size beyond those that are measured counts as the nearest of them.
 static double measuredRate(const std::vector<MeasuredProduct> &products,
                            const ProductSize &size) {
-  double sum = 0, weights = 0;
-  for (const MeasuredProduct &product : products) {
-    double distance = 1e-3;
-    for (auto dimension : {&ProductSize::batch, &ProductSize::m,
-                           &ProductSize::n, &ProductSize::k}) {
-      double log = std::log2(std::max(size.*dimension, 1.0) /
-                             std::max(product.size.*dimension, 1.0));
-      distance += log * log;
+  std::vector<double> distances(products.size(), 1e-3);
+  for (auto dimension :
+       {&ProductSize::batch, &ProductSize::m, &ProductSize::n, &ProductSize::k}) {
+    auto logOf = [&](const ProductSize &of) {
+      return std::log2(std::max(of.*dimension, 1.0));
+    };
+    auto [least, most] =
+        std::minmax_element(products.begin(), products.end(),
+                            [&](const auto &a, const auto &b) {
+                              return a.size.*dimension < b.size.*dimension;
+                            });
+    double log = std::clamp(logOf(size), logOf(least->size), logOf(most->size));
+    for (auto [distance, product] : llvm::zip_equal(distances, products)) {
+      double apart = log - logOf(product.size);
+      distance += apart * apart;
     }
-    double weight = 1 / (distance * distance);
+  }
+  double sum = 0, weights = 0;
+  for (auto [distance, product] : llvm::zip_equal(distances, products)) {
+    double squared = distance * distance, weight = 1 / (squared * squared);
     sum += weight * std::log(product.flopsPerSecond);
     weights += weight;
   }
