@@ -182,7 +182,8 @@ FailureOr<std::string> ProgramLowering::emitTasks() {
   std::optional<std::string> source = device->codeOptions();
   if (source)
     *source += " tasks " + digestOf({*tasks, library->getModule()});
-  return codeOf(source, *machine, [&]() -> FailureOr<std::string> {
+  CodeCache cache(source, *machine);
+  return cache.findOrMake([&]() -> FailureOr<std::string> {
     llvm::LLVMContext context;
     auto code = translate(context);
     if (failed(code))
@@ -206,7 +207,7 @@ LogicalResult ProgramLowering::link(StringRef output,
   if (failed(data))
     return failure();
   SmallVector<StringRef> objects{*code, *data};
-  llvm::append_range(objects, kernels->objects);
+  llvm::append_range(objects, llvm::make_second_range(kernels->objects));
   return linkTrainer(module.getLoc(), objects, kernels->aliases, output,
                      options);
 }

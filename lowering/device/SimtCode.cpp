@@ -54,12 +54,12 @@ public:
     std::optional<std::string> source = codeOptions();
     gpu::GPUModuleOp kernels = gpuModuleOf(library);
     auto add = [&](const std::string &name, auto translate) {
-      auto object = codeOf(*source + " " + name, machine, [&] {
-        return emitKernels(kernels.getLoc(), machine, translate);
-      });
+      CodeCache cache(*source + " " + name, machine);
+      auto object = cache.findOrMake(
+          [&] { return emitKernels(kernels.getLoc(), machine, translate); });
       if (failed(object))
         return failure();
-      result.objects.push_back(std::move(*object));
+      result.objects[name] = std::move(*object);
       return success();
     };
     for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {

@@ -48,15 +48,14 @@ static std::string describeProgram() {
          " " + LLVM_VERSION_STRING;
 }
 
-/// The file for code of `source`; empty: nothing is found or kept.
-static std::string pathOf(const std::optional<std::string> &source,
-                          const llvm::TargetMachine &machine) {
+CodeCache::CodeCache(const std::optional<std::string> &source,
+                     const llvm::TargetMachine &machine) {
   const char *folder = std::getenv("ROTA_CODE_CACHE");
   if (!folder || !*folder || !source)
-    return "";
+    return;
   static const std::string program = describeProgram();
   if (program.empty())
-    return "";
+    return;
   Hash hash;
   for (StringRef part :
        {StringRef(program), StringRef(machine.getTargetTriple().str()),
@@ -65,13 +64,22 @@ static std::string pathOf(const std::optional<std::string> &source,
     hash.update(part);
     hash.update(StringRef("\0", 1));
   }
-  llvm::SmallString<128> path(folder);
-  llvm::sys::path::append(path, digits(hash) + ".o");
-  return path.str().str();
+  llvm::SmallString<128> file(folder);
+  llvm::sys::path::append(file, digits(hash) + ".o");
+  path = file.str().str();
 }
 
-static void keep(const std::string &path, StringRef object) {
-  if (fs::create_directories(llvm::sys::path::parent_path(path)))
+std::optional<std::string> CodeCache::find() const {
+  if (path.empty())
+    return std::nullopt;
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  return buffer ? std::optional((*buffer)->getBuffer().str()) : std::nullopt;
+}
+
+void CodeCache::keep(StringRef object) const {
+  if (path.empty() ||
+      fs::create_directories(llvm::sys::path::parent_path(path)))
     return;
   int file;
   llvm::SmallString<128> part;
@@ -87,18 +95,12 @@ static void keep(const std::string &path, StringRef object) {
 }
 
 FailureOr<std::string>
-codeOf(const std::optional<std::string> &source,
-       const llvm::TargetMachine &machine,
-       llvm::function_ref<FailureOr<std::string>()> make) {
-  std::string path = pathOf(source, machine);
-  if (path.empty())
-    return make();
-  if (auto found = llvm::MemoryBuffer::getFile(
-          path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
-    return (*found)->getBuffer().str();
+CodeCache::findOrMake(llvm::function_ref<FailureOr<std::string>()> make) const {
+  if (std::optional<std::string> found = find())
+    return *found;
   auto object = make();
   if (succeeded(object))
-    keep(path, *object);
+    keep(*object);
   return object;
 }
 

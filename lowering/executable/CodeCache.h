@@ -20,16 +20,27 @@ namespace rota::lowering {
 /// A hash of the text of some ops, in hexadecimal digits.
 std::string digestOf(llvm::ArrayRef<mlir::Operation *> ops);
 
-/// The object file that `make` returns for `machine`. It is kept in the folder
-/// that the variable ROTA_CODE_CACHE names, and found there by later calls with
-/// the same `source`, on which it depends besides the machine and this program.
-/// Each file's name is a hash of these, so a file that is there is right, and a
-/// folder may be shared and removed at any time. Without a `source` or that
-/// variable nothing is found or kept, nor where the folder cannot be written.
-llvm::FailureOr<std::string>
-codeOf(const std::optional<std::string> &source,
-       const llvm::TargetMachine &machine,
-       llvm::function_ref<llvm::FailureOr<std::string>()> make);
+/// An object file in the folder that the variable ROTA_CODE_CACHE names. Its
+/// name is a hash of all that its bytes depend on, this program included, so a
+/// file that is there is right, and a folder may be shared and removed at any
+/// time. Without that variable nothing is found or kept.
+class CodeCache {
+public:
+  /// For code that `machine` makes of `source`. Where that has no description,
+  /// nothing is found or kept.
+  CodeCache(const std::optional<std::string> &source,
+            const llvm::TargetMachine &machine);
+
+  std::optional<std::string> find() const;
+  /// A folder that cannot be written keeps nothing.
+  void keep(llvm::StringRef object) const;
+  /// What is found or, after it is kept, what `make` returns.
+  llvm::FailureOr<std::string>
+  findOrMake(llvm::function_ref<llvm::FailureOr<std::string>()> make) const;
+
+private:
+  std::string path; // empty: no cache
+};
 
 } // namespace rota::lowering
 

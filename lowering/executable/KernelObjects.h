@@ -6,6 +6,7 @@
 
 #include "lowering/kernels/KernelPlan.h"
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,8 @@ namespace rota::lowering {
 using Alias = std::pair<std::string, std::string>;
 
 struct KernelObjects {
-  std::vector<std::string> objects; // bytes of files
-  std::vector<Alias> aliases;       // kernels of the library by their symbols
+  std::map<std::string, std::string> objects; // bytes of files, by symbol
+  std::vector<Alias> aliases;                 // kernels by their names
 };
 
 /// Makes an object file of each CPU kernel of `library`, which is empty

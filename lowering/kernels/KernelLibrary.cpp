@@ -27,7 +27,13 @@ FailureOr<std::string> KernelLibrary::getOrEmit(
   std::string fullKey = (prefix + "\n" + key).str();
   if (auto found = symbols.find(fullKey); found != symbols.end())
     return found->second;
-  std::string symbol = ("kernel_" + prefix + "_" + Twine(symbols.size())).str();
+  // Numbered by prefix: a kernel keeps its name where other kernels differ, and
+  // so its code may be found again.
+  std::string start = ("kernel_" + prefix + "_").str();
+  int64_t number = llvm::count_if(ordered, [&](StringRef other) {
+    return other.consume_front(start) && llvm::all_of(other, llvm::isDigit);
+  });
+  std::string symbol = start + std::to_string(number);
   OpBuilder builder(module->getContext());
   builder.setInsertionPointToEnd(module->getBody());
   if (failed(emit(builder, symbol)))

@@ -9,7 +9,13 @@
 using namespace mlir;
 using namespace mlir::rota;
 
+/// The usual types by hand: a choice of shardings asks for many rates, and MLIR
+/// prints a type slowly.
 static std::string nameOf(Type elementType) {
+  if (elementType.isF32())
+    return "f32";
+  if (elementType.isBF16())
+    return "bf16";
   std::string name;
   llvm::raw_string_ostream(name) << elementType;
   return name;

@@ -132,23 +132,23 @@ func.func @f(%q: tensor<1x4x1x64xbf16>) -> tensor<1x4x1x64xbf16> {
 // CHECK-SAME: (%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 98, 1, 1>}
 // CHECK-COUNT-4: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.barrier
-// CHECK-LABEL: gpu.func @kernel_attention_key_grad_1
+// CHECK-LABEL: gpu.func @kernel_attention_key_grad_0
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 12, 1, 1>
 // The walk over query heads, then queries.
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK-COUNT-3: nvvm.bar.warp.sync
 // CHECK-COUNT-2: nvvm.barrier
-// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_0
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 36, 1, 1>
 // CHECK: nvvm.bar.warp.sync
 // CHECK-COUNT-2: nvvm.barrier
 // PTX-LABEL: .entry kernel_attention_delta_0
 // PTX: ld.global.v{{4.b32|2.b64}}
-// PTX-LABEL: .entry kernel_attention_key_grad_1
+// PTX-LABEL: .entry kernel_attention_key_grad_0
 // PTX: ld.global.v{{4.b32|2.b64}}
 // PTX: st.global.v{{4.b32|2.b64}}
-// PTX-LABEL: .entry kernel_attention_query_grad_2
+// PTX-LABEL: .entry kernel_attention_query_grad_0
 // PTX: ld.global.v{{4.b32|2.b64}}
 // PTX: st.global.v{{4.b32|2.b64}}
 func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor<2x130x2x64xf32>, %v: tensor<2x130x2x64xf32>, %o: tensor<2x130x6x64xf32>, %lse: tensor<2x6x130xf32>) -> tensor<2x130x6x64xf32> {
@@ -163,7 +163,7 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 // copies of the next one, where there is one; logsumexp and delta come in
 // accesses of 4 bytes. It masks scores on the diagonal only.
 // CHECK-LABEL: gpu.func @kernel_attention_delta_0
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1(
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_0(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 8, 1, 1>
 // CHECK-COUNT-20: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca, %{{.*}} :
@@ -186,7 +186,7 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-NOT: nvvm.barrier
 // CHECK-COUNT-2: nvvm.bar.warp.sync
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_query_grad_2(
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_query_grad_0(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 24, 1, 1>
 // CHECK-COUNT-20: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK: scf.for
@@ -202,10 +202,10 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-NOT: nvvm.barrier
 // CHECK: nvvm.bar.warp.sync
-// PTX-LABEL: .entry kernel_attention_matrix_key_grad_1
+// PTX-LABEL: .entry kernel_attention_matrix_key_grad_0
 // PTX: cp.async.ca.shared.global
 // PTX: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-// PTX-LABEL: .entry kernel_attention_matrix_query_grad_2
+// PTX-LABEL: .entry kernel_attention_matrix_query_grad_0
 // PTX: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 func.func @f(%do: tensor<2x130x6x64xbf16>, %q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tensor<2x130x2x64xbf16>, %o: tensor<2x130x6x64xbf16>, %lse: tensor<2x6x130xf32>) -> tensor<2x130x6x64xbf16> {
   %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x130x6x64xbf16>, tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x6x64xbf16>, tensor<2x6x130xf32>) -> (tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>)
@@ -217,7 +217,7 @@ func.func @f(%do: tensor<2x130x6x64xbf16>, %q: tensor<2x130x6x64xbf16>, %k: tens
 // Sums of keys and of values of large heads have blocks of their own: two for
 // each 128 keys. Each product of 16 rows with a tile of 16 has nine steps of 16
 // columns. Sums of values do not need the cotangents of weights.
-// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1(
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_0(
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 4, 1, 1>
 // CHECK: nvvm.barrier
 // CHECK-COUNT-54: nvvm.mma.sync
@@ -227,7 +227,7 @@ func.func @f(%do: tensor<2x130x6x64xbf16>, %q: tensor<2x130x6x64xbf16>, %k: tens
 // CHECK-COUNT-36: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: nvvm.bar.warp.sync
-// PTX-LABEL: .entry kernel_attention_matrix_key_grad_1
+// PTX-LABEL: .entry kernel_attention_matrix_key_grad_0
 func.func @f(%q: tensor<1x130x1x136xbf16>, %lse: tensor<1x1x130xf32>) -> tensor<1x130x1x136xbf16> {
   %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = 0.25 : (tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x1x130xf32>) -> (tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>)
   return %dq : tensor<1x130x1x136xbf16>
@@ -237,9 +237,9 @@ func.func @f(%q: tensor<1x130x1x136xbf16>, %lse: tensor<1x1x130xf32>) -> tensor<
 
 // The derivative goes with the forward: on f32 units where the scale is not
 // positive.
-// CHECK-LABEL: gpu.func @kernel_attention_key_grad_1
-// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
-// PTX-LABEL: .entry kernel_attention_key_grad_1
+// CHECK-LABEL: gpu.func @kernel_attention_key_grad_0
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_0
+// PTX-LABEL: .entry kernel_attention_key_grad_0
 func.func @f(%q: tensor<1x4x1x64xbf16>, %lse: tensor<1x1x4xf32>) -> tensor<1x4x1x64xbf16> {
   %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = -0.25 : (tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x1x4xf32>) -> (tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>)
   return %dq : tensor<1x4x1x64xbf16>
@@ -259,9 +259,9 @@ func.func @f(%q: tensor<1x17x1x17xbf16>) -> tensor<1x17x1x17xbf16> {
 // -----
 
 // Large heads may take more than 128 registers.
-// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_0
 // CHECK-SAME: nvvm.minctasm = 1 : i32
-// PTX-LABEL: .entry kernel_attention_query_grad_2
+// PTX-LABEL: .entry kernel_attention_query_grad_0
 // PTX: .minnctapersm 1
 func.func @f(%q: tensor<1x17x1x128xf32>, %lse: tensor<1x1x17xf32>) -> tensor<1x17x1x128xf32> {
   %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = 0.25 : (tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x1x17xf32>) -> (tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>)
@@ -310,11 +310,11 @@ func.func @f(%q: tensor<1x512x2x64xbf16>) -> tensor<1x512x2x64xbf16> {
 // Values of another size than keys are left to f32 units. Sinks have a kernel: a
 // block of threads for each head.
 // CHECK-LABEL: gpu.func @kernel_attention_delta_0
-// CHECK-LABEL: gpu.func @kernel_attention_key_grad_1
-// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
-// CHECK-LABEL: gpu.func @kernel_attention_sink_grad_3
+// CHECK-LABEL: gpu.func @kernel_attention_key_grad_0
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_0
+// CHECK-LABEL: gpu.func @kernel_attention_sink_grad_0
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 2, 1, 1>
-// PTX-LABEL: .entry kernel_attention_sink_grad_3
+// PTX-LABEL: .entry kernel_attention_sink_grad_0
 func.func @f(%q: tensor<1x70x2x64xbf16>, %v: tensor<1x70x2x32xbf16>, %lse: tensor<1x2x70xf32>, %sinks: tensor<2xf32>) -> tensor<2xf32> {
   %dq, %dk, %dv, %dsinks = rota.attention_grad %v, %q, %q, %v, %v, %lse sinks %sinks scale = 0.25 : (tensor<1x70x2x32xbf16>, tensor<1x70x2x64xbf16>, tensor<1x70x2x64xbf16>, tensor<1x70x2x32xbf16>, tensor<1x70x2x32xbf16>, tensor<1x2x70xf32>, tensor<2xf32>) -> (tensor<1x70x2x64xbf16>, tensor<1x70x2x64xbf16>, tensor<1x70x2x32xbf16>, tensor<2xf32>)
   return %dsinks : tensor<2xf32>

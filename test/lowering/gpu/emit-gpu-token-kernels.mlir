@@ -12,13 +12,13 @@
 // CHECK-COUNT-10: nvvm.shfl.sync bfly
 // CHECK: nvvm.barrier
 // The losses are added in f64.
-// CHECK-LABEL: gpu.func @kernel_cross_entropy_sum_1
+// CHECK-LABEL: gpu.func @kernel_cross_entropy_sum_0
 // CHECK-SAME: known_grid_size = array<i32: 1, 1, 1>
 // CHECK: scf.for {{.*}} -> (f64, f64)
 // PTX-LABEL: .entry kernel_cross_entropy_0
 // PTX-COUNT-4: ld.global.v4.b32
 // PTX: lg2.approx.f32
-// PTX-LABEL: .entry kernel_cross_entropy_sum_1
+// PTX-LABEL: .entry kernel_cross_entropy_sum_0
 // PTX: add.rn.f64
 func.func @loss(%logits: tensor<2x16x32000xbf16>, %targets: tensor<2x16xi32>) -> tensor<f32> {
   %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x16x32000xbf16>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
@@ -66,7 +66,7 @@ func.func @gradient(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets:
 // A part of a vocabulary of 250 entries: columns beyond do not count.
 // CHECK-LABEL: gpu.func @kernel_cross_entropy_shard_0
 // CHECK: arith.constant dense<0xFF800000> : vector<4xf32>
-// CHECK-LABEL: gpu.func @kernel_cross_entropy_merge_1
+// CHECK-LABEL: gpu.func @kernel_cross_entropy_merge_0
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // PTX-LABEL: .entry kernel_cross_entropy_shard_0
 func.func @parts(%logits: tensor<2x16x128xf32>, %targets: tensor<2x16xi32>, %offset: tensor<i32>, %all: tensor<2x16x4xf32>) -> (tensor<2x16x2xf32>, tensor<f32>) {
@@ -117,12 +117,12 @@ func.func @embedding(%tokens: tensor<2x16xi32>, %table: tensor<256x64xbf16>, %od
 // CHECK-LABEL: gpu.func @kernel_embedding_sort_0
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 2, 1, 1>
 // CHECK: nvvm.vote.sync ballot
-// CHECK-LABEL: gpu.func @kernel_embedding_grad_1
+// CHECK-LABEL: gpu.func @kernel_embedding_grad_0
 // CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 500, 1, 1>
 // CHECK-COUNT-4: llvm.load {{.*}} -> vector<8xbf16>
 // PTX-LABEL: .entry kernel_embedding_sort_0
 // PTX: vote.sync.ballot.b32
-// PTX-LABEL: .entry kernel_embedding_grad_1
+// PTX-LABEL: .entry kernel_embedding_grad_0
 func.func @embedding_grad(%tokens: tensor<2x16xi32>, %dy: tensor<2x16x64xbf16>) -> tensor<500x64xf32> {
   %dtable = rota.embedding_grad %tokens, %dy : (tensor<2x16xi32>, tensor<2x16x64xbf16>) -> tensor<500x64xf32>
   return %dtable : tensor<500x64xf32>
