@@ -3,6 +3,8 @@
 // The table of keys that change nothing in any family, and the check of keys.
 #include "models/NeutralKeys.h"
 
+#include "runtime/text/Nearest.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -125,15 +127,8 @@ static StringRef ruleOf(NeutralKey::Values values) {
 /// " (did you mean 'NAME'?)" for the known key that is spelled most like `key`;
 /// empty where none is near.
 static std::string suggestion(StringRef key, ArrayRef<StringRef> known) {
-  unsigned least = std::max<size_t>(2, key.size() / 3) + 1;
-  StringRef nearest;
-  for (StringRef name : known)
-    if (unsigned distance = key.edit_distance(name, true, least);
-        distance < least) {
-      least = distance;
-      nearest = name;
-    }
-  return nearest.empty() ? "" : (" (did you mean '" + nearest + "'?)").str();
+  std::string nearest(::rota::nearestName(key, known));
+  return nearest.empty() ? "" : " (did you mean '" + nearest + "'?)";
 }
 
 void mlir::rota::checkOtherKeys(Config &config, StringRef family,

@@ -6,6 +6,7 @@
 #include "ir/rota/model/Model.h"
 #include "passes/differentiate/Partition.h"
 #include "passes/differentiate/Passes.h"
+#include "runtime/text/Nearest.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -111,9 +112,7 @@ LogicalResult Differentiate::checkNames(const Model &model,
     auto diagnostic =
         getOperation().emitError("'remat': expected a value named '")
         << written << "' in a layer, got none";
-    StringRef nearest = nearestName(written, names.getArrayRef());
-    if (!nearest.empty())
-      diagnostic << "; did you mean '" << nearest << "'?";
+    diagnostic << ::rota::didYouMean(::rota::nearestName(written, names));
     auto &note = diagnostic.attachNote(model.stack->getLoc());
     note << "the layers name ";
     if (names.empty())

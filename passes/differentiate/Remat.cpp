@@ -3,6 +3,8 @@
 // The table of policies, and the reading of a user's own.
 #include "passes/differentiate/Remat.h"
 
+#include "runtime/text/Nearest.h"
+
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -90,34 +92,13 @@ static StringRef textOf(RematDecision decision) {
       ->first;
 }
 
-bool rota::isKnownValueName(StringRef name) {
+bool mlir::rota::isKnownValueName(StringRef name) {
   return llvm::is_contained(valueNames, name);
 }
 
-SmallVector<StringRef> rota::policyNames() {
+SmallVector<StringRef> mlir::rota::policyNames() {
   return llvm::map_to_vector(
       namedPolicies, [](const NamedPolicy &named) { return named.name; });
-}
-
-StringRef rota::nearestName(StringRef name, ArrayRef<StringRef> names) {
-  // More than a third of the letters wrong is another name.
-  unsigned least = name.size() / 3 + 1;
-  StringRef nearest;
-  for (StringRef candidate : names) {
-    unsigned distance = name.edit_distance(candidate);
-    if (distance >= least)
-      continue;
-    least = distance;
-    nearest = candidate;
-  }
-  return nearest;
-}
-
-static void suggest(InFlightDiagnostic &diagnostic, StringRef name,
-                    ArrayRef<StringRef> names) {
-  StringRef nearest = nearestName(name, names);
-  if (!nearest.empty())
-    diagnostic << "; did you mean '" << nearest << "'?";
 }
 
 std::optional<RematDecision> RematPolicy::decide(StringRef name) const {
@@ -199,7 +180,7 @@ RematPolicy::parse(StringRef text,
       diagnostic << "'" << name << "', ";
     diagnostic << "or a table 'name=remat|device|offload,...'), got '" << base
                << "'";
-    suggest(diagnostic, base, names);
+    diagnostic << ::rota::didYouMean(::rota::nearestName(base, names));
     return diagnostic;
   }
   if (rest.empty())

@@ -27,10 +27,6 @@ bool isKnownValueName(StringRef name);
 /// that keeps nothing.
 SmallVector<StringRef> policyNames();
 
-/// The one of `names` that is nearest to the misspelled `name`; empty when none
-/// is near.
-StringRef nearestName(StringRef name, ArrayRef<StringRef> names);
-
 /// Whether `text` is policies of single stages or chunks, for `assign-remat`.
 inline bool isRematList(StringRef text) {
   return text.find_first_of(":;") != StringRef::npos;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options/Option.h"
+#include "runtime/text/Nearest.h"
 #include "runtime/text/Text.h"
 
 #include <algorithm>
@@ -239,41 +240,8 @@ std::string missingText(const Texts &options) {
   return text + (options.size() == 1 ? " is missing" : " are missing");
 }
 
-/// Insertions, removals and replacements of a letter that turn a into b.
-static size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
-/// The nearest of `names`; empty when none is near.
-static std::string nearest(const Texts &names, std::string_view name) {
-  size_t best = std::max<size_t>(3, name.size() / 3);
-  std::string found;
-  for (const std::string &candidate : names)
-    if (size_t distance = editDistance(name, candidate); distance < best) {
-      best = distance;
-      found = candidate;
-    }
-  return found;
-}
-
-static std::string didYouMean(const std::string &name) {
-  return name.empty() ? "" : "; did you mean " + quote(name) + "?";
-}
-
 std::string nearestOf(const Texts &names, std::string_view name) {
-  return didYouMean(nearest(names, name));
+  return didYouMean(nearestName(name, names));
 }
 
 /// "lr" of "learning-rate"; empty for a single word.
@@ -313,7 +281,7 @@ std::string suggestion(const std::vector<Option> &table, std::string_view name,
   for (const std::string &option : names)
     if (name == initials(option))
       return didYouMean(prefix + option);
-  std::string found = nearest(names, name);
+  std::string found(nearestName(name, names));
   for (const std::string &option : names)
     if (found.empty() && name.size() > 2 && option.starts_with(name))
       found = option;

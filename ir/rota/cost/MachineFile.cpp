@@ -3,6 +3,7 @@
 // The JSON file of a machine. One list of keys (visitMachine) reads a file,
 // writes one and lists its numbers.
 #include "ir/rota/cost/Machine.h"
+#include "runtime/text/Nearest.h"
 #include "runtime/text/Text.h"
 
 #include "llvm/Support/JSON.h"
@@ -142,15 +143,7 @@ std::string elementOf(StringRef path, size_t index) {
 
 /// "; did you mean 'X'?" for the name that is spelled most like `name`.
 std::string suggestion(StringRef name, ArrayRef<std::string> names) {
-  unsigned least = std::max<unsigned>(3, name.size() / 2 + 1);
-  StringRef nearest;
-  for (const std::string &candidate : names)
-    if (unsigned distance = name.edit_distance(candidate, true, least);
-        distance < least) {
-      least = distance;
-      nearest = candidate;
-    }
-  return nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str();
+  return ::rota::didYouMean(::rota::nearestName(name, names));
 }
 
 std::string shortText(const json::Value &value) {
