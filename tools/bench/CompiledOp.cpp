@@ -51,7 +51,8 @@ static CompiledOp::Buffer bufferOf(Type type) {
 
 std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
                                                std::vector<bool> accumulate,
-                                               const std::string &cpu) {
+                                               const std::string &cpu,
+                                               llvm::CodeGenOptLevel level) {
   std::unique_ptr<CompiledOp> compiled(new CompiledOp());
   auto module = parseSourceString<ModuleOp>(source, &compiled->context);
   Operation *op = module ? findOp(*module) : nullptr;
@@ -66,6 +67,7 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
   auto machine = lowering::createTargetMachine(op->getLoc(), target);
   if (failed(machine))
     return nullptr;
+  (*machine)->setOptLevel(level);
   compiled->library = std::make_unique<lowering::KernelLibrary>(
       &compiled->context, lowering::vectorBits(**machine));
   auto plan = lowering::planKernels(op, flags, *compiled->library);

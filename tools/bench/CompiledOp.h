@@ -7,6 +7,8 @@
 
 #include "lowering/kernels/KernelPlan.h"
 #include "runtime/Abi.h"
+
+#include "llvm/Support/CodeGen.h"
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,9 +31,10 @@ public:
   /// constant nor a terminator, for the processor `cpu` (as -march names it).
   /// Where it has no kernels of its own, row-aligned ops are fused first.
   /// Errors are printed; the result is then null.
-  static std::unique_ptr<CompiledOp> create(const std::string &source,
-                                            std::vector<bool> accumulate = {},
-                                            const std::string &cpu = "native");
+  static std::unique_ptr<CompiledOp>
+  create(const std::string &source, std::vector<bool> accumulate = {},
+         const std::string &cpu = "native",
+         llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
   ~CompiledOp();
 
   /// Runs all calls; a buffer per operand, then one per result.

@@ -4,12 +4,11 @@
 // vectors nor blocks, for every vector width; and the same bits however the
 // rows are split.
 #include "test/lowering/kernels/AttentionTesting.h"
-#include "tools/bench/CompiledOp.h"
+#include "test/lowering/kernels/CompileOp.h"
 
 #include <tuple>
 
 using namespace rota::testing;
-using rota::bench::CompiledOp;
 
 namespace {
 
@@ -28,8 +27,8 @@ class AttentionKernels : public testing::TestWithParam<
 
 TEST_P(AttentionKernels, AgreeWithPlainLoop) {
   auto [s, type, cpu] = GetParam();
-  auto forward = CompiledOp::create(forwardSource(s, type), {}, cpu);
-  auto backward = CompiledOp::create(backwardSource(s, type), {}, cpu);
+  auto forward = compileOp(forwardSource(s, type), {}, cpu);
+  auto backward = compileOp(backwardSource(s, type), {}, cpu);
   ASSERT_TRUE(forward && backward);
   AttentionTensors tensors(s, type), again(s, type);
   forward->run(nullptr, pointersOf(tensors.forward()));
@@ -82,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, AttentionKernels,
 TEST(AttentionKernels, LargeScoresDoNotOverflow) {
   for (int64_t window : {0, 3}) {
     Shape s{1, 70, 1, 1, 4, {.window = window}};
-    auto forward = CompiledOp::create(forwardSource(s, "f32"));
+    auto forward = compileOp(forwardSource(s, "f32"));
     ASSERT_TRUE(forward);
     AttentionTensors t(s, "f32");
     t.q = Buffer::random("f32", s.queries(), 1, 90.0f, 100.0f);
@@ -99,7 +98,7 @@ TEST(AttentionKernels, LargeScoresDoNotOverflow) {
 /// is not read, or its weight is none.
 TEST(AttentionKernels, SkipBlocksOutsideTheWindow) {
   Shape s{1, 200, 1, 1, 16, {.window = 10}};
-  auto forward = CompiledOp::create(forwardSource(s, "f32"));
+  auto forward = compileOp(forwardSource(s, "f32"));
   ASSERT_TRUE(forward);
   AttentionTensors t(s, "f32");
   for (int64_t i = 0; i < 100 * s.size; ++i) {
@@ -115,7 +114,7 @@ TEST(AttentionKernels, SkipBlocksOutsideTheWindow) {
 /// The same of keys of other documents.
 TEST(AttentionKernels, SkipBlocksOfOtherDocuments) {
   Shape s{1, 200, 1, 1, 16, {.documents = 100}};
-  auto forward = CompiledOp::create(forwardSource(s, "f32"));
+  auto forward = compileOp(forwardSource(s, "f32"));
   ASSERT_TRUE(forward);
   AttentionTensors t(s, "f32");
   for (int64_t i = 0; i < 64 * s.size; ++i)
@@ -129,11 +128,11 @@ TEST(AttentionKernels, SkipBlocksOfOtherDocuments) {
 }
 
 TEST(AttentionKernels, RefuseAHeadThatDoesNotFitTheStack) {
-  EXPECT_TRUE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2048}, "f32")));
-  EXPECT_FALSE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2049}, "f32")));
-  EXPECT_FALSE(CompiledOp::create(backwardSource({1, 1, 1, 1, 2049}, "f32")));
-  EXPECT_FALSE(CompiledOp::create(
-      forwardSource({1, 1, 1, 1, 8, {.valueSize = 2049}}, "f32")));
+  EXPECT_TRUE(compileOp(forwardSource({1, 1, 1, 1, 2048}, "f32")));
+  EXPECT_FALSE(compileOp(forwardSource({1, 1, 1, 1, 2049}, "f32")));
+  EXPECT_FALSE(compileOp(backwardSource({1, 1, 1, 1, 2049}, "f32")));
+  EXPECT_FALSE(
+      compileOp(forwardSource({1, 1, 1, 1, 8, {.valueSize = 2049}}, "f32")));
 }
 
 } // namespace

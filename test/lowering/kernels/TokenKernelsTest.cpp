@@ -2,15 +2,14 @@
 //
 // Embedding, cross-entropy, their derivatives and rotary embedding against
 // plain loops in f64.
+#include "test/lowering/kernels/CompileOp.h"
 #include "test/lowering/kernels/KernelTesting.h"
-#include "tools/bench/CompiledOp.h"
 
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
 using namespace rota::testing;
-using rota::bench::CompiledOp;
 
 namespace {
 
@@ -43,7 +42,7 @@ TEST_P(TokenKernels, Embedding) {
   constexpr int64_t kVocabulary = 11;
   std::string table = tensor({kVocabulary, columns}, type);
   std::string result = tensor({kBatch, kSequence, columns}, type);
-  auto op = CompiledOp::create(
+  auto op = compileOp(
       function("%t: tensor<2x7xi32>, %w: " + table +
                ") {\n%x = rota.embedding %t, %w : (tensor<2x7xi32>, " + table +
                ") -> " + result),
@@ -65,7 +64,7 @@ TEST_P(TokenKernels, EmbeddingGrad) {
   constexpr int64_t kVocabulary = 5;
   std::string cotangent = tensor({kBatch, kSequence, columns}, type);
   for (bool accumulate : {false, true}) {
-    auto op = CompiledOp::create(
+    auto op = compileOp(
         function("%t: tensor<2x7xi32>, %d: " + cotangent +
                  ") {\n%x = rota.embedding_grad %t, %d : (tensor<2x7xi32>, " +
                  cotangent + ") -> " + tensor({kVocabulary, columns}, "f32")),
@@ -91,7 +90,7 @@ TEST_P(TokenKernels, EmbeddingGrad) {
 TEST_P(TokenKernels, CrossEntropyAndItsGradient) {
   auto [columns, type, cpu] = GetParam();
   std::string logits = tensor({kBatch, kSequence, columns}, type);
-  auto forward = CompiledOp::create(
+  auto forward = compileOp(
       function("%x: " + logits +
                ", %t: tensor<2x7xi32>) {\n%s, %w, %l = rota.cross_entropy %x, "
                "%t : (" +
@@ -99,7 +98,7 @@ TEST_P(TokenKernels, CrossEntropyAndItsGradient) {
                ", tensor<2x7xi32>) -> (tensor<f32>, tensor<f32>, "
                "tensor<2x7xf32>)"),
       {}, cpu);
-  auto backward = CompiledOp::create(
+  auto backward = compileOp(
       function("%d: tensor<f32>, %x: " + logits +
                ", %t: tensor<2x7xi32>, %l: tensor<2x7xf32>) {\n%g = "
                "rota.cross_entropy_grad %d, %x, %t, %l : (tensor<f32>, " +
@@ -150,12 +149,12 @@ TEST_P(TokenKernels, NumbersWithoutAPlaceAreLeftOut) {
   constexpr int64_t kVocabulary = 5;
   std::string table = tensor({kVocabulary, columns}, type);
   std::string rows = tensor({kBatch, kSequence, columns}, type);
-  auto forward = CompiledOp::create(
+  auto forward = compileOp(
       function("%t: tensor<2x7xi32>, %w: " + table +
                ") {\n%x = rota.embedding %t, %w : (tensor<2x7xi32>, " + table +
                ") -> " + rows),
       {}, cpu);
-  auto loss = CompiledOp::create(
+  auto loss = compileOp(
       function("%x: " + rows +
                ", %t: tensor<2x7xi32>) {\n%a, %b, %c = rota.cross_entropy %x, "
                "%t : (" +
@@ -183,7 +182,7 @@ TEST_P(TokenKernels, APartOfTheVocabulary) {
   std::string table = tensor({kPart, columns}, type);
   std::string gradient = tensor({kPart, columns}, "f32");
   std::string result = tensor({kBatch, kSequence, columns}, type);
-  auto forward = CompiledOp::create(
+  auto forward = compileOp(
       function("%t: tensor<2x7xi32>, %w: " + table +
                ", %o: tensor<i32>) {\n%x = rota.embedding %t, %w offset %o : "
                "(tensor<2x7xi32>, " +
@@ -205,7 +204,7 @@ TEST_P(TokenKernels, APartOfTheVocabulary) {
   out.expectNear(expected, 0.0, "rows");
 
   for (bool accumulate : {false, true}) {
-    auto backward = CompiledOp::create(
+    auto backward = compileOp(
         function("%t: tensor<2x7xi32>, %d: " + result +
                  ", %o: tensor<i32>) {\n%x = rota.embedding_grad %t, %d "
                  "offset %o : (tensor<2x7xi32>, " +
@@ -236,27 +235,26 @@ void TokenKernels::crossEntropyInParts(int64_t part, const char *type,
   std::string partLogits = tensor({kBatch, kSequence, part}, type);
   std::string types = ", tensor<2x7xi32>";
   std::string losses = "(tensor<f32>, tensor<f32>, tensor<2x7xf32>)";
-  auto one =
-      CompiledOp::create(function("%x: " + logits +
-                                  ", %t: tensor<2x7xi32>) {\n%s, %w, %l = "
-                                  "rota.cross_entropy %x, %t : (" +
-                                  logits + types + ") -> " + losses),
-                         {}, cpu);
-  auto shard = CompiledOp::create(
-      function("%x: " + partLogits +
-               ", %t: tensor<2x7xi32>, %o: tensor<i32>) "
-               "{\n%p = rota.cross_entropy_shard %x, %t offset %o " +
-               end + ": (" + partLogits + types +
-               ", tensor<i32>) -> tensor<2x7x2xf32>"),
-      {}, cpu);
-  auto merge = CompiledOp::create(
+  auto one = compileOp(function("%x: " + logits +
+                                ", %t: tensor<2x7xi32>) {\n%s, %w, %l = "
+                                "rota.cross_entropy %x, %t : (" +
+                                logits + types + ") -> " + losses),
+                       {}, cpu);
+  auto shard =
+      compileOp(function("%x: " + partLogits +
+                         ", %t: tensor<2x7xi32>, %o: tensor<i32>) "
+                         "{\n%p = rota.cross_entropy_shard %x, %t offset %o " +
+                         end + ": (" + partLogits + types +
+                         ", tensor<i32>) -> tensor<2x7x2xf32>"),
+                {}, cpu);
+  auto merge = compileOp(
       function("%p: tensor<2x7x4xf32>, %t: tensor<2x7xi32>) {\n%s, %w, %l = "
                "rota.cross_entropy_merge %p, %t : (tensor<2x7x4xf32>" +
                types + ") -> " + losses),
       {}, cpu);
   auto slope = [&](const std::string &x, bool isPart) {
     std::string types = isPart ? ", tensor<i32>" : "";
-    return CompiledOp::create(
+    return compileOp(
         function("%d: tensor<f32>, %x: " + x +
                  ", %t: tensor<2x7xi32>, %l: tensor<2x7xf32>" +
                  (isPart ? ", %o: tensor<i32>" : "") +
@@ -329,11 +327,11 @@ TEST_P(TokenKernels, RopeAndItsInverse) {
   Buffer x = Buffer::random(type, kRows * heads * size, 1);
   Buffer angles = Buffer::random("f32", positions * size, 2);
   for (bool inverse : {false, true}) {
-    auto op = CompiledOp::create(function("%x: " + operand + ", %t: " + table +
-                                          ") {\n%y = rota.rope " +
-                                          (inverse ? "inverse " : "") +
-                                          "%x, %t : " + operand + ", " + table),
-                                 {}, cpu);
+    auto op = compileOp(function("%x: " + operand + ", %t: " + table +
+                                 ") {\n%y = rota.rope " +
+                                 (inverse ? "inverse " : "") +
+                                 "%x, %t : " + operand + ", " + table),
+                        {}, cpu);
     ASSERT_TRUE(op);
     std::vector<double> expected(kRows * heads * size);
     for (int64_t row = 0; row < kRows; ++row)
@@ -368,7 +366,7 @@ INSTANTIATE_TEST_SUITE_P(All, TokenKernels,
                          });
 
 TEST(TokenKernels, CrossEntropyShowsAnInvalidLogit) {
-  auto forward = CompiledOp::create(
+  auto forward = compileOp(
       "func.func @f(%x: tensor<1x1x40xf32>, %t: tensor<1x1xi32>) {\n"
       "%s, %w, %l = rota.cross_entropy %x, %t : (tensor<1x1x40xf32>, "
       "tensor<1x1xi32>) -> (tensor<f32>, tensor<f32>, tensor<1x1xf32>)\n"
@@ -387,7 +385,7 @@ TEST(TokenKernels, CrossEntropyShowsAnInvalidLogit) {
 }
 
 TEST(TokenKernels, OnlyEmbeddingGradAdds) {
-  EXPECT_FALSE(CompiledOp::create(
+  EXPECT_FALSE(compileOp(
       "func.func @f(%t: tensor<1x2xi32>, %w: tensor<4x8xf32>) {\n"
       "%x = rota.embedding %t, %w : (tensor<1x2xi32>, tensor<4x8xf32>) -> "
       "tensor<1x2x8xf32>\nreturn }",
