@@ -192,8 +192,8 @@ LogicalResult AssignShardings::place(ParamOp param) {
     auto divided = llvm::map_to_vector(dimensions, [&](const AxisList &axes) {
       return DimensionShardingAttr::get(&getContext(), axes, /*open=*/false);
     });
-    return ShardingAttr::get(&getContext(), divided,
-                             ArrayRef<AxisRefAttr>(), ArrayRef<AxisRefAttr>());
+    return ShardingAttr::get(&getContext(), divided, ArrayRef<AxisRefAttr>(),
+                             ArrayRef<AxisRefAttr>());
   };
   param.setPlacementAttr(PlacementAttr::get(
       &getContext(), param.getTensorType().getShape(), sharding(*compute),
@@ -243,8 +243,8 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
   AxisList result;
   for (AxisRefAttr ref : axes) {
     int64_t ranks = mesh.getSize(ref);
-    if (divisionMode == ShardingMode::Auto && left == 1 && parts != size &&
-        ofPart % ranks == 0) {
+    if (divisionMode == ShardingMode::Auto && parts == 1 && size > 1 &&
+        ranks > 1 && ofPart % ranks == 0) {
       result.push_back(ref);
       ofPart /= ranks;
       isInside = true;
@@ -298,8 +298,7 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
     remarkOn(param, "parts-of-units",
              "dimension " + std::to_string(dim) + " is divided into " +
                  std::to_string(mesh.getSize(result)) +
-                 " parts, although its uses need " + std::to_string(parts) +
-                 " whole ones: they gather them");
+                 " parts, although its uses need the whole: they gather it");
   else if (mesh.getSize(result) != mesh.getSize(axes))
     remarkOn(param, "fewer-parts",
              "dimension " + std::to_string(dim) + " is divided into " +

@@ -12,8 +12,7 @@ using namespace mlir::rota;
 /// Kept in step with the table in the description of `assign-shardings`.
 static constexpr StringLiteral kDefaultRules =
     "vocab=sequence+tensor,positions=sequence+tensor,heads=sequence+tensor,"
-    "kv_heads=sequence+tensor,mlp=sequence+tensor,joined=sequence+tensor,"
-    "experts=expert,"
+    "kv_heads=sequence+tensor,mlp=sequence+tensor,joined=tensor,experts=expert,"
     "storage/embed=fsdp,storage/norm=fsdp,storage/in=fsdp,storage/choice=,"
     "activation/batch=data+fsdp+expert,activation/length=context+sequence,"
     "gather/length=context+sequence,move/experts=expert";

@@ -23,7 +23,8 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
 
     | name | applies to | default |
     |---|---|---|
-    | `vocab`, `positions`, `heads`, `kv_heads`, `mlp`, `joined` | compute sharding of the dimension | sequence+tensor |
+    | `vocab`, `positions`, `heads`, `kv_heads`, `mlp` | compute sharding of the dimension | sequence+tensor |
+    | `joined` | the same | tensor |
     | `experts` | the same | expert |
     | any other logical axis | the same | whole |
     | `storage/embed`, `storage/norm`, `storage/in` | storage: of the rules, the first that names one of the tensor's dimensions; of those, the first | fsdp |
@@ -42,11 +43,12 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     evenly. Where no dimension has room for all of these axes, some stay replicas. A
     dimension whose uses need whole units, such as attention its heads, is divided
     into at most that many parts: with two key-value heads and `tensor=4`,
-    `kv_heads` is divided over `tensor:(1)2`. Axes of which no part divides the
-    units divide what is in them, evenly: one key-value head of 256 elements gives
-    parts of 64, whose products are gathered before attention. With `mode=explicit`
-    they divide nothing, and `joined`, the input of a product with several
-    activations side by side, stays whole: activations would have to move.
+    `kv_heads` is divided over `tensor:(1)2`. A single unit is divided inside,
+    evenly: one key-value head of 256 elements gives parts of 64, whose products
+    are gathered before attention. `joined`, the input of a product with several
+    activations side by side, is divided over `tensor` alone: along `sequence`
+    such a product has its part of the tokens. With `mode=explicit` neither is
+    divided: activations would have to move.
 
     Where axes do not divide a parameter's dimension the last parts are padded
     with zeros, if all its uses keep zeros and count none: products, gates,

@@ -54,16 +54,15 @@ static double secondsInTiles(const ProductSize &size, const ProductTile &tile,
 static double measuredRate(const std::vector<MeasuredProduct> &products,
                            const ProductSize &size) {
   std::vector<double> distances(products.size(), 1e-3);
-  for (auto dimension :
-       {&ProductSize::batch, &ProductSize::m, &ProductSize::n, &ProductSize::k}) {
+  for (auto dimension : {&ProductSize::batch, &ProductSize::m, &ProductSize::n,
+                         &ProductSize::k}) {
     auto logOf = [&](const ProductSize &of) {
       return std::log2(std::max(of.*dimension, 1.0));
     };
-    auto [least, most] =
-        std::minmax_element(products.begin(), products.end(),
-                            [&](const auto &a, const auto &b) {
-                              return a.size.*dimension < b.size.*dimension;
-                            });
+    auto [least, most] = std::minmax_element(
+        products.begin(), products.end(), [&](const auto &a, const auto &b) {
+          return a.size.*dimension < b.size.*dimension;
+        });
     double log = std::clamp(logOf(size), logOf(least->size), logOf(most->size));
     for (auto [distance, product] : llvm::zip_equal(distances, products)) {
       double apart = log - logOf(product.size);
@@ -135,11 +134,10 @@ double Machine::secondsOfOp(Operation *op) const {
     return 0;
   Type type = op->getNumOperands() > 0 ? getElementTypeOrSelf(op->getOperand(0))
                                        : getElementTypeOrSelf(op->getResult(0));
-  double work = cost.form == WorkForm::Product
-                    ? secondsOfProduct(cost.product, type)
-                : cost.form == WorkForm::Rows
-                    ? secondsOfRows(cost, type)
-                    : cost.flops / rateOf(cost.form, type);
+  double work =
+      cost.form == WorkForm::Product ? secondsOfProduct(cost.product, type)
+      : cost.form == WorkForm::Rows  ? secondsOfRows(cost, type)
+                                     : cost.flops / rateOf(cost.form, type);
   return launch + std::max(work, cost.bytes() / reachedMemory(cost.bytes()));
 }
 

@@ -46,6 +46,37 @@ constexpr StringRef elementTypes[] = {"bf16", "f16", "f32", "f64"};
 constexpr StringRef deviceNames[] = {"cpu", "cuda", "hip", "tpu"};
 constexpr size_t mostFitted = 3;
 
+/// Visits the keys of a type's rates.
+template <typename Visitor>
+void visitRates(Visitor &visitor, TypeRates &rates) {
+  visitor.number("flops_per_second", rates.flopsPerSecond, flopsRule);
+  if (visitor.isGiven("attention", rates.attentionForward > 0))
+    visitor.object("attention", [&] {
+      visitor.number("forward_flops_per_second", rates.attentionForward,
+                     flopsRule);
+      visitor.number("backward_flops_per_second", rates.attentionBackward,
+                     flopsRule);
+    });
+  if (visitor.isGiven("row_flops_per_second", rates.rowFlopsPerSecond > 0))
+    visitor.number("row_flops_per_second", rates.rowFlopsPerSecond, flopsRule);
+  if (visitor.isGiven("rows", rates.elementsPerSecond > 0))
+    visitor.object("rows", [&] {
+      visitor.number("elements_per_second", rates.elementsPerSecond,
+                     elementsRule);
+      visitor.number("special_functions_per_second",
+                     rates.specialFunctionsPerSecond, functionsRule);
+    });
+  if (!visitor.isGiven("products", !rates.products.empty()))
+    return;
+  visitor.list("products", rates.products, [&](MeasuredProduct &product) {
+    visitor.number("batch", product.size.batch, sizeRule);
+    visitor.number("m", product.size.m, sizeRule);
+    visitor.number("n", product.size.n, sizeRule);
+    visitor.number("k", product.size.k, sizeRule);
+    visitor.number("flops_per_second", product.flopsPerSecond, flopsRule);
+  });
+}
+
 /// Visits the keys of a file in their order, each with its variable.
 template <typename Visitor>
 void visitMachine(Visitor &visitor, Machine &machine) {
@@ -56,35 +87,8 @@ void visitMachine(Visitor &visitor, Machine &machine) {
   if (visitor.isGiven("cores", machine.cores != 0))
     visitor.number("cores", machine.cores, coresRule);
   visitor.number("units", machine.units, unitsRule);
-  visitor.map("types", machine.types, elementTypes, [&](TypeRates &rates) {
-    visitor.number("flops_per_second", rates.flopsPerSecond, flopsRule);
-    if (visitor.isGiven("attention", rates.attentionForward > 0))
-      visitor.object("attention", [&] {
-        visitor.number("forward_flops_per_second", rates.attentionForward,
-                       flopsRule);
-        visitor.number("backward_flops_per_second", rates.attentionBackward,
-                       flopsRule);
-      });
-    if (visitor.isGiven("row_flops_per_second", rates.rowFlopsPerSecond > 0))
-      visitor.number("row_flops_per_second", rates.rowFlopsPerSecond,
-                     flopsRule);
-    if (visitor.isGiven("rows", rates.elementsPerSecond > 0))
-      visitor.object("rows", [&] {
-        visitor.number("elements_per_second", rates.elementsPerSecond,
-                       elementsRule);
-        visitor.number("special_functions_per_second",
-                       rates.specialFunctionsPerSecond, functionsRule);
-      });
-    if (!visitor.isGiven("products", !rates.products.empty()))
-      return;
-    visitor.list("products", rates.products, [&](MeasuredProduct &product) {
-      visitor.number("batch", product.size.batch, sizeRule);
-      visitor.number("m", product.size.m, sizeRule);
-      visitor.number("n", product.size.n, sizeRule);
-      visitor.number("k", product.size.k, sizeRule);
-      visitor.number("flops_per_second", product.flopsPerSecond, flopsRule);
-    });
-  });
+  visitor.map("types", machine.types, elementTypes,
+              [&](TypeRates &rates) { visitRates(visitor, rates); });
   visitor.list("tiles", machine.tiles, [&](ProductTile &tile) {
     visitor.number("m", tile.m, tileRule);
     visitor.number("n", tile.n, tileRule);

@@ -42,7 +42,7 @@ public:
   void startLaunch(const OrderedOperation &launch, const StreamOrder &order) {
     memory.startLaunch(launch, order);
   }
-  const Traffic &getTraffic() const { return memory.getTraffic(); }
+  const MovedBytes &getMovedBytes() const { return memory.getMovedBytes(); }
   /// Runs block `number` of the grid and returns its errors.
   std::vector<std::string> run(const RotaSimtKernel &kernel,
                                const Launch &launch, uint64_t number);

@@ -122,7 +122,7 @@ bool BlockMemory::write(const MemoryAccess &access, const void *value) {
 }
 
 bool BlockMemory::accessGlobal(const MemoryAccess &access, bool isWrite) {
-  (isWrite ? traffic.written : traffic.read) += access.bytes;
+  (isWrite ? moved.written : moved.read) += access.bytes;
   if (buffers.isEmpty())
     return true;
   const char *verb = isWrite ? "writes" : "reads";

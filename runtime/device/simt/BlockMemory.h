@@ -33,7 +33,7 @@ public:
                    const StreamOrder &streamOrder) {
     operation = launch;
     order = &streamOrder;
-    traffic = {};
+    moved = {};
   }
   /// The number of the block in the grid.
   void setBlock(uint32_t number) { block = number; }
@@ -42,7 +42,7 @@ public:
   SharedShadow &shadow() { return accesses; }
   /// What blocks accessed since the start of the launch, where they are
   /// checked.
-  const Traffic &getTraffic() const { return traffic; }
+  const MovedBytes &getMovedBytes() const { return moved; }
   /// Whether accesses are checked at all.
   bool isChecked() const { return checked; }
 
@@ -77,7 +77,7 @@ private:
   OrderedOperation operation;
   const StreamOrder *order = nullptr;
   uint32_t block = 0;
-  Traffic traffic;
+  MovedBytes moved;
 };
 
 } // namespace rota::simt

@@ -135,9 +135,9 @@ std::vector<std::string> Emulator::launch(const RotaSimtKernel &kernel,
         errors = std::move(found);
       }
     }
-    if (launch.traffic) {
+    if (launch.moved) {
       std::lock_guard lock(mutex);
-      *launch.traffic += block->getTraffic();
+      *launch.moved += block->getMovedBytes();
     }
     giveBack(std::move(block));
   };

@@ -60,10 +60,10 @@ struct MemoryUse {
 };
 
 /// Bytes of global memory that threads accessed, as often as they did.
-struct Traffic {
+struct MovedBytes {
   uint64_t read = 0, written = 0;
   uint64_t sum() const { return read + written; }
-  void operator+=(const Traffic &other) {
+  void operator+=(const MovedBytes &other) {
     read += other.read;
     written += other.written;
   }
@@ -83,7 +83,7 @@ struct Launch {
   /// The most reports of a block; more are dropped.
   size_t maxReports = 8;
   /// Where the launch adds the bytes that it accesses, with checks; or null.
-  Traffic *traffic = nullptr;
+  MovedBytes *moved = nullptr;
   /// Null: comes after all launches before.
   const OrderedOperation *operation = nullptr;
 };

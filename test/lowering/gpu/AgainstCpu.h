@@ -126,12 +126,12 @@ private:
 
   void expectMoved(double most) {
     for (const EmulatedOp::Moved &launch : gpu->moved()) {
-      auto bytes = static_cast<double>(launch.traffic.sum());
+      auto bytes = static_cast<double>(launch.moved.sum());
       RecordProperty(launch.kernel,
                      number(std::lround(100 * bytes / launch.planned)));
       EXPECT_LE(bytes, most * launch.planned)
-          << launch.kernel << " reads " << launch.traffic.read
-          << " bytes and writes " << launch.traffic.written;
+          << launch.kernel << " reads " << launch.moved.read
+          << " bytes and writes " << launch.moved.written;
     }
   }
 

@@ -182,7 +182,7 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
     launch.arguments = arguments.data();
     launch.seed = seed;
     launches.push_back({planned.kernel, {}, planned.bytes});
-    launch.traffic = &launches.back().traffic;
+    launch.moved = &launches.back().moved;
     std::vector<std::string> reports = emulator.launch(*kernel, launch);
     if (!reports.empty())
       return reports;

@@ -59,7 +59,7 @@ public:
   /// `rota plan --explain` has them.
   struct Moved {
     std::string kernel;
-    simt::Traffic traffic;
+    simt::MovedBytes moved;
     double planned;
   };
   /// The launches of the last run, in order.

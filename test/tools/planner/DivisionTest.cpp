@@ -24,6 +24,10 @@ namespace {
 /// has reached its bound must go.
 const std::map<std::string, double> kBelow = {};
 
+/// The rule by which `tensor` also divides what lies between layers.
+constexpr const char *kTensorLength =
+    "activation/length=context+sequence+tensor";
+
 /// Tensors that `tensor` and `sequence` may leave whole, by the ends of their
 /// names.
 const std::vector<std::string> kWholeMatrices = {
@@ -99,7 +103,8 @@ struct Division {
 
 /// The plan of four sequences in one microbatch. Attention over `context` takes
 /// the exchange that `auto` chooses.
-Division divide(const ModelConfig &config, const Mesh &mesh) {
+Division divide(const ModelConfig &config, const Mesh &mesh,
+                const std::string &rules = "") {
   CompilerOptions options;
   options.model = ROTA_SOURCE_DIR "/models/configs/" + config.name;
   options.build.sequences = 4;
@@ -111,6 +116,7 @@ Division divide(const ModelConfig &config, const Mesh &mesh) {
       options.build.experts.parts = axis.size;
   }
   options.shard.meshText = textOf(mesh);
+  options.shard.rules = rules;
   options.shard.optimizer = "adamw";
   options.shard.exchange = mlir::rota::ContextExchange::Auto;
   mlir::DialectRegistry registry;
@@ -144,7 +150,8 @@ protected:
   std::set<std::string> found; // values below their bounds
 };
 
-/// The matrices that `axis` leaves whole, without those that may be.
+/// The matrices that `axis` leaves whole, without those that may be. The input
+/// of `eh_proj` has a rank's part of the tokens along `sequence`.
 std::vector<std::string> wholeMatrices(const Program &program,
                                        const std::string &axis) {
   auto divides = [&](const std::vector<int> &axes) {
@@ -155,9 +162,12 @@ std::vector<std::string> wholeMatrices(const Program &program,
   std::vector<std::string> names;
   for (const Parameter &parameter : program.parameters) {
     const auto &division = parameter.computeDivision;
-    bool mayBeWhole = std::any_of(
-        kWholeMatrices.begin(), kWholeMatrices.end(),
-        [&](const std::string &end) { return parameter.name.ends_with(end); });
+    auto hasEnd = [&](const std::string &end) {
+      return parameter.name.ends_with(end);
+    };
+    bool mayBeWhole =
+        std::any_of(kWholeMatrices.begin(), kWholeMatrices.end(), hasEnd) ||
+        (axis == "sequence" && hasEnd("eh_proj.weight"));
     if (parameter.shape.size() > 1 && !mayBeWhole &&
         std::none_of(division.begin(), division.end(), divides))
       names.push_back(parameter.name);
@@ -176,10 +186,15 @@ std::string DivisionTest::checkAxis(const ModelConfig &config,
   double bound = 4 * config.bound();
   std::string name = config.name + " " + axis;
   expectAtLeast(bound, divided.work, name + " work");
-  // Activations between layers are whole along `tensor`.
-  if (axis != "tensor")
-    expectAtLeast(bound, divided.activations.value_or(0),
-                  name + " activations");
+  // Activations between layers are whole along `tensor`, unless a rule divides
+  // their length.
+  AxisDivision ofLength = divided;
+  if (axis == "tensor")
+    if (Division byRule = divide(config, {{axis, 4}}, kTensorLength);
+        byRule.report.axes.size() == 1)
+      ofLength = byRule.report.axes.front();
+  expectAtLeast(bound, ofLength.work, name + " work");
+  expectAtLeast(bound, ofLength.activations.value_or(0), name + " activations");
   if (!dividesMatrices(axis))
     return fmt::format(" {:.2f} | {:.2f} |", divided.work,
                        divided.activations.value_or(0));

@@ -138,7 +138,6 @@ static CommandText textOf(Command verb) {
             "list, show or measure; after show a name or a file",
             "flag",
             {"rota machine show h100-sxm-80gb",
-             "rota machine measure -o here.json",
              "rota machine measure --device cuda --machine h100-sxm-80gb -o "
              "here.json"}};
   case Command::Tokenize:
