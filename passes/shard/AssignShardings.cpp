@@ -238,16 +238,15 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
     left = std::gcd(left, limit.parts(read.getResult(), dim));
     mayPad &= limit.mayPad(read.getResult(), dim);
   });
-  int64_t parts = left, ofPart = size / parts; // elements of a part
-  bool isPadded = false, isInside = false;
+  int64_t parts = left, inside = size; // elements of a part of a single unit
+  bool isPadded = false;
   AxisList result;
   for (AxisRefAttr ref : axes) {
     int64_t ranks = mesh.getSize(ref);
     if (divisionMode == ShardingMode::Auto && parts == 1 && size > 1 &&
-        ranks > 1 && ofPart % ranks == 0) {
+        ranks > 1 && inside % ranks == 0) {
       result.push_back(ref);
-      ofPart /= ranks;
-      isInside = true;
+      inside /= ranks;
       continue;
     }
     if (left % ranks == 0) {
@@ -294,7 +293,7 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
                  std::to_string(size) + " is divided into " +
                  std::to_string(mesh.getSize(result)) +
                  " parts, the last padded with zeros");
-  else if (isInside)
+  else if (inside < size)
     remarkOn(param, "parts-of-units",
              "dimension " + std::to_string(dim) + " is divided into " +
                  std::to_string(mesh.getSize(result)) +

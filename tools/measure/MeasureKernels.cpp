@@ -70,21 +70,24 @@ constexpr RowSizes kRows = {.tokens = 256, .width = 512, .vocabulary = 4096};
 constexpr AttentionSizes kAttention = {
     .batch = 1, .tokens = 512, .heads = 2, .headSize = 64};
 
-/// FLOP/s on all cores of the kernels that the sources make, one after another.
-std::optional<double> rateOf(llvm::ArrayRef<std::string> sources, int cores,
-                             double seconds) {
-  double work = 0, time = 0;
-  for (const std::string &source : sources) {
-    auto op = CompiledOp::create(source);
-    int64_t copies = op ? copiesOf(int64_t(bytesOf(*op))) : 1;
-    auto each =
-        measureOp(op.get(), cores, seconds / double(sources.size()), copies);
-    if (!each)
-      return std::nullopt;
-    work += op->cost().flops * cores;
-    time += *each;
-  }
-  return work / time;
+struct MeasuredKernel {
+  mlir::rota::Cost cost; // that the compiler gives it
+  double bytes = 0;      // of its tensors
+  double seconds = 0;    // of one call, all cores together
+};
+
+/// The kernel that a source makes, on all cores at once; nothing where it
+/// cannot be compiled.
+std::optional<MeasuredKernel> measureKernel(const std::string &source,
+                                            int cores, double seconds) {
+  auto op = CompiledOp::create(source);
+  if (!op)
+    return std::nullopt;
+  double bytes = bytesOf(*op);
+  auto time = measureOp(op.get(), cores, seconds, copiesOf(int64_t(bytes)));
+  if (!time)
+    return std::nullopt;
+  return MeasuredKernel{op->cost(), bytes, *time / cores};
 }
 
 /// What a kernel does, and how long it takes, all cores together.
@@ -123,16 +126,14 @@ bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
   double bytesOfElement = type == "bf16" ? 2 : 4;
   std::vector<MeasuredRows> kernels;
   for (const std::string &source : sources) {
-    auto op = CompiledOp::create(source);
-    int64_t copies = op ? copiesOf(int64_t(bytesOf(*op))) : 1;
-    auto time =
-        measureOp(op.get(), cores, seconds / double(sources.size()), copies);
-    if (!time)
+    auto kernel =
+        measureKernel(source, cores, seconds / double(sources.size()));
+    if (!kernel)
       return false;
-    mlir::rota::Cost cost = op->cost();
-    kernels.push_back({{bytesOf(*op) / bytesOfElement, cost.specialFunctions,
+    const mlir::rota::Cost &cost = kernel->cost;
+    kernels.push_back({{kernel->bytes / bytesOfElement, cost.specialFunctions,
                         cost.flops - cost.specialFunctions},
-                       *time / cores});
+                       kernel->seconds});
   }
   // Nothing is faster than a product's operation.
   std::array<double, 3> fitted = fitRows(kernels, 1 / rates.flopsPerSecond);
@@ -146,12 +147,12 @@ bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
 bool measureType(const std::string &type, mlir::rota::TypeRates &rates,
                  int cores, double seconds) {
   AttentionSources attention = attentionSources(type, kAttention);
-  auto forward = rateOf(attention.forward, cores, seconds / 4);
-  auto backward = rateOf(attention.backward, cores, seconds / 4);
+  auto forward = measureKernel(attention.forward, cores, seconds / 4);
+  auto backward = measureKernel(attention.backward, cores, seconds / 4);
   if (!forward || !backward)
     return false;
-  rates.attentionForward = *forward;
-  rates.attentionBackward = *backward;
+  rates.attentionForward = forward->cost.flops / forward->seconds;
+  rates.attentionBackward = backward->cost.flops / backward->seconds;
   return measureRows(type, rates, cores, seconds / 2);
 }
 
