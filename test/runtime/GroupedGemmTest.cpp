@@ -59,12 +59,16 @@ struct Groups {
 };
 
 std::vector<Groups> groups() {
-  return {{describe(1, 1, 1, 1, 1, 1), {1}},
-          {describe(2, 10, 3, 1, 7, 5), {4, 0, 6, /**/ 0, 10, 0}},
-          {describe(1, 48, 4, 2, 33, 65), {17, 7, 0, 16}},
-          {describe(2, 300, 2, 1, 20, 70), {131, 150, /**/ 0, 300}},
-          {describe(1, 700, 8, 4, 40, 600), {0, 1, 175, 0, 15, 16, 100, 75}},
-          {describe(3, 8, 4, 4, 16, 16), {2, 2, 2, 2, 0, 0, 0, 0, 1, 0, 2, 1}}};
+  return {
+      {describe(1, 1, 1, 1, 1, 1), {1}},
+      {describe(2, 10, 3, 1, 7, 5), {4, 0, 6, /**/ 0, 10, 0}},
+      {describe(1, 48, 4, 2, 33, 65), {17, 7, 0, 16}},
+      {describe(2, 300, 2, 1, 20, 70), {131, 150, /**/ 0, 300}},
+      {describe(1, 700, 8, 4, 40, 600), {0, 1, 175, 0, 15, 16, 100, 75}},
+      {describe(3, 8, 4, 4, 16, 16), {2, 2, 2, 2, 0, 0, 0, 0, 1, 0, 2, 1}},
+      // Rows in place and in copies, of several sequences, in several parts.
+      {describe(4, 450, 3, 1, 24, 530),
+       {100, 27, 301, /**/ 125, 0, 300, /**/ 90, 127, 140, /**/ 0, 450, 0}}};
 }
 
 /// [type of A and B, type of C, transpose B, accumulate]
@@ -114,26 +118,28 @@ TEST_P(GroupedGemm, AgreesWithPlainLoop) {
 }
 
 TEST_P(GroupedGemm, SameBitsForAnyNumberOfThreads) {
-  Groups test = groups()[4];
-  RotaGroupedGemm g = with(test.g);
-  Buffer a(g.typeA, g.batch * g.rows * g.in),
-      b(g.typeA, g.experts * g.in * g.out),
-      c(g.typeC, g.batch * g.rows * g.out);
-  a.fill(1);
-  b.fill(2);
-  c.fill(3);
-  Buffer alone = c;
-  rotaGroupedGemm(nullptr, &g, a.bytes.data(), b.bytes.data(),
-                  test.counts.data(), nullptr, alone.bytes.data());
-  for (int count : {2, 3}) {
-    rota::Cores cores(count);
-    rota::ComputeToken token(cores);
-    RotaContext context;
-    context.cores = &cores;
-    Buffer together = c;
-    rotaGroupedGemm(&context, &g, a.bytes.data(), b.bytes.data(),
-                    test.counts.data(), nullptr, together.bytes.data());
-    ASSERT_EQ(together.bytes, alone.bytes) << count << " threads";
+  for (Groups test : groups()) {
+    RotaGroupedGemm g = with(test.g);
+    SCOPED_TRACE(testing::PrintToString(test.counts));
+    Buffer a(g.typeA, g.batch * g.rows * g.in),
+        b(g.typeA, g.experts * g.in * g.out),
+        c(g.typeC, g.batch * g.rows * g.out);
+    a.fill(1);
+    b.fill(2);
+    c.fill(3);
+    Buffer alone = c;
+    rotaGroupedGemm(nullptr, &g, a.bytes.data(), b.bytes.data(),
+                    test.counts.data(), nullptr, alone.bytes.data());
+    for (int count : {2, 3}) {
+      rota::Cores cores(count);
+      rota::ComputeToken token(cores);
+      RotaContext context;
+      context.cores = &cores;
+      Buffer together = c;
+      rotaGroupedGemm(&context, &g, a.bytes.data(), b.bytes.data(),
+                      test.counts.data(), nullptr, together.bytes.data());
+      ASSERT_EQ(together.bytes, alone.bytes) << count << " threads";
+    }
   }
 }
 

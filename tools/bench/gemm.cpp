@@ -2,8 +2,10 @@
 //
 // Speed of rotaGemm for the products of a language model's layers, as GF/s and
 // as a share of what this machine's fused multiply-adds reach in a loop without
-// memory. `bench-gemm [threads] [rows]`.
+// memory; of products of rows of experts beside those of groups of equal size.
+// `bench-gemm [threads] [rows]`.
 #include "runtime/device/cpu/Gemm.h"
+#include "runtime/GroupedAbi.h"
 #include "runtime/device/Context.h"
 #include "tools/bench/Limits.h"
 
@@ -107,6 +109,67 @@ void compareJoined(RotaContext *context, const char *name, int64_t parts,
   std::fflush(stdout);
 }
 
+/// Products of the rows of `experts` experts in `sequences` sequences, whose
+/// tokens choose experts at random, against those of as many rows for each
+/// expert in one sequence without a rest.
+void compareGrouped(RotaContext *context, const RotaGroupedGemm &g) {
+  std::vector<int32_t> counts(g.batch * g.experts);
+  uint64_t state = 1;
+  for (int64_t row = 0; row < g.batch * g.rows; ++row) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    ++counts[row / g.rows * g.experts + int64_t((state >> 33) % g.experts)];
+  }
+  int64_t rows = g.batch * g.rows;
+  Block a = make(rows * g.in, g.typeA), c = make(rows * g.out, g.typeA);
+  Block b = make(g.experts * g.in * g.out, g.typeA);
+  Block gradient = make(g.experts * g.in * g.out, ROTA_F32);
+  RotaGemm even = describe(rows / g.experts, g.out, g.in, false,
+                           g.transposed != 0, g.typeA, g.typeC, false);
+  even.batch = g.experts, even.strideA = even.m * g.in;
+  even.strideB = g.in * g.out, even.strideC = even.m * g.out;
+  RotaGemm evenGradient = describe(g.in, g.out, rows / g.experts, true, false,
+                                   g.typeA, ROTA_F32, true);
+  evenGradient.batch = g.experts, evenGradient.strideA = even.strideA;
+  evenGradient.strideB = even.strideC, evenGradient.strideC = even.strideB;
+  RotaGroupedGemm grouped = g;
+  auto time = [](auto body) { return rota::bench::best(body).processor; };
+  double seconds[] = {
+      time([&] {
+        rotaGroupedGemm(context, &grouped, a.get(), b.get(), counts.data(),
+                        nullptr, c.get());
+      }),
+      time([&] { rotaGemm(context, &even, a.get(), b.get(), c.get()); }), 0, 0};
+  grouped.accumulate = 1, grouped.typeC = ROTA_F32;
+  seconds[2] = time([&] {
+    rotaGroupedGemmGrad(context, &grouped, a.get(), c.get(), counts.data(),
+                        gradient.get());
+  });
+  seconds[3] = time([&] {
+    rotaGemm(context, &evenGradient, a.get(), c.get(), gradient.get());
+  });
+  double work = 2.0 * double(rows * g.in * g.out) * 1e-9;
+  std::printf(
+      "%3ld experts, %ld x %4ld rows of %4ld -> %4ld %s %s: %6.1f GF/s, "
+      "even groups / these %.3f; gradient %6.1f GF/s, %.3f\n",
+      long(g.experts), long(g.batch), long(g.rows), long(g.in), long(g.out),
+      g.transposed ? "NT" : "NN", g.typeA == ROTA_F32 ? "f32 " : "bf16",
+      work / seconds[0], seconds[1] / seconds[0], work / seconds[2],
+      seconds[3] / seconds[2]);
+  std::fflush(stdout);
+}
+
+void compareExperts(RotaContext *context, int32_t type) {
+  struct Size {
+    int64_t sequences, rows, experts, in, out;
+  };
+  for (const Size &s :
+       {Size{4, 256, 8, 192, 256}, Size{4, 1024, 8, 512, 1408},
+        Size{1, 8192, 8, 1024, 2048}, Size{2, 4096, 64, 1024, 512}})
+    for (int transposed : {0, 1})
+      compareGrouped(context, {s.sequences, s.rows, s.experts, 1, s.in, s.out,
+                               transposed, type, type, 0});
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -149,5 +212,6 @@ int main(int argc, char **argv) {
             peak);
     compareJoined(&context, "query, key, value", 3, rows, 768, 768, type);
     compareJoined(&context, "gate, up", 2, rows, 2048, 768, type);
+    compareExperts(&context, type);
   }
 }

@@ -86,8 +86,9 @@ private:
   /// Products with a transposed A are slow where rows are a multiple of so many
   /// elements apart: on a Zen 3, of 94 GFLOP/s of a core, 46 at a multiple of
   /// 1,024 and 72 at 768 without copies, 80 with them. Others are slow at the
-  /// second distance alone: 45, with copies 84.
-  static constexpr int64_t kCrowdedStride = 128, kVeryCrowdedStride = 1024;
+  /// second distance: 45 at 1,024, with copies 84; 66 at 512, with copies 87;
+  /// 84 and 89 at 768. At 1,920, copies would cost 3 %.
+  static constexpr int64_t kCrowdedStride = 128, kVeryCrowdedStride = 256;
   /// The other operand's rows or columns from which a copy takes less time than
   /// it saves.
   static constexpr int64_t kLeastReuse = 128;

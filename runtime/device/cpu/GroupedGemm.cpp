@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of rows by groups. Groups have any number of rows, and oneDNN
-// compiles code for each size: heights are therefore multiples of kUnit, and
-// the rest of a group goes through a copy that ends in zeros. Rows are cut at
-// multiples of kTileRows, whatever the groups, so that work is divided evenly
-// when one expert has most rows; the bits of a row depend on the counts and not
-// on threads.
+// compiles code for each size: heights are therefore multiples of kUnit. Rows
+// of an expert that do not lie together, or are no such multiple, go through
+// copies that end in zeros. The parts of an expert's rows depend on the counts
+// and not on threads, and so do the bits of a row.
 #include "runtime/GroupedAbi.h"
 #include "runtime/device/GemmShape.h"
 #include "runtime/device/Parallel.h"
 #include "runtime/device/Profile.h"
+#include "runtime/device/cpu/ExpertRows.h"
 #include "runtime/device/cpu/GemmTile.h"
 #include "runtime/program/Convert.h"
 
@@ -20,10 +20,8 @@
 namespace rota {
 namespace {
 
-constexpr int64_t kUnit = 16, kTileRows = 128;
+constexpr int64_t kUnit = ExpertRows::kUnit;
 constexpr int64_t kTileColumns = 512;
-/// Rows that a tile of a weight's gradient sums at once.
-constexpr int64_t kDepth = 256;
 
 /// Operands of one call.
 struct GroupedCall {
@@ -39,26 +37,6 @@ struct GroupedCall {
   int64_t rowsOfBlock() const { return g.rows / g.blocks; }
   int64_t expertsOfBlock() const { return g.experts / g.blocks; }
 };
-
-/// Calls body(expert, first, end) for the rows of each expert of a sequence,
-/// numbered in the sequence, and body(-1, first, end) for those after a
-/// block's last expert.
-template <typename Body>
-void forEachGroup(const GroupedCall &call, int64_t sequence, Body body) {
-  const int32_t *counts = call.counts + sequence * call.g.experts;
-  for (int64_t block = 0; block < call.g.blocks; ++block) {
-    int64_t row = block * call.rowsOfBlock(), end = row + call.rowsOfBlock();
-    for (int64_t i = 0; i < call.expertsOfBlock(); ++i) {
-      int64_t expert = block * call.expertsOfBlock() + i;
-      int64_t next = std::min<int64_t>(row + counts[expert], end);
-      if (next > row)
-        body(expert, row, next);
-      row = next;
-    }
-    if (row < end)
-      body(int64_t(-1), row, end);
-  }
-}
 
 /// Reports a block whose experts have more rows than it has.
 bool checkCounts(const GroupedCall &call) {
@@ -82,20 +60,34 @@ bool checkCounts(const GroupedCall &call) {
   return true;
 }
 
-/// Copies `rows` rows of `bytes` each, `stride` bytes apart, to `target`, and
-/// zeros for the rest of kUnit rows.
-void copyPadded(const char *source, int64_t stride, int64_t rows, int64_t bytes,
-                char *target, int64_t targetStride) {
-  for (int64_t row = 0; row < kUnit; ++row)
-    if (row < rows)
-      std::memcpy(target + row * targetStride, source + row * stride, bytes);
-    else
-      std::memset(target + row * targetStride, 0, bytes);
+/// Rows of an expert in memory: `bytes` of each, `stride` bytes apart.
+struct StridedPart {
+  char *first; // of row 0 of the first sequence
+  int64_t stride, bytes;
+};
+
+/// Copies the part's rows together, and zeros for the rest of kUnit rows.
+void gather(const ExpertRows::Part &part, const StridedPart &rows, char *to) {
+  for (const RowStretch &stretch : part.stretches)
+    for (int64_t row = 0; row < stretch.count; ++row, to += rows.bytes)
+      std::memcpy(to, rows.first + (stretch.first + row) * rows.stride,
+                  rows.bytes);
+  std::memset(to, 0, (part.paddedRows() - part.rows) * rows.bytes);
 }
 
-Scratch &scratch() {
+/// Copies rows that lie together back.
+void scatter(const ExpertRows::Part &part, const char *from,
+             const StridedPart &rows) {
+  for (const RowStretch &stretch : part.stretches)
+    for (int64_t row = 0; row < stretch.count; ++row, from += rows.bytes)
+      std::memcpy(rows.first + (stretch.first + row) * rows.stride, from,
+                  rows.bytes);
+}
+
+/// Memory of the calling thread for copies of rows.
+char *copySpace(int64_t bytes) {
   thread_local Scratch memory;
-  return memory;
+  return static_cast<char *>(memory.get(bytes));
 }
 
 /// The columns of C, cut evenly; the last part may be narrower.
@@ -111,21 +103,10 @@ struct ColumnTiles {
 // Rows by matrices
 //===----------------------------------------------------------------------===//
 
-/// Tiles of the heights that a call needs: [height / kUnit - 1][is last
-/// column].
-using RowTiles = std::array<std::array<GemmTileRef, 2>, kTileRows / kUnit>;
-
-int64_t paddedRows(int64_t rows) { return ceilDiv(rows, kUnit) * kUnit; }
-
-/// The parts of rows [first, end) between multiples of kTileRows.
-template <typename Body>
-void forEachTile(int64_t first, int64_t end, Body body) {
-  while (first < end) {
-    int64_t next = std::min(end, (first / kTileRows + 1) * kTileRows);
-    body(first, next);
-    first = next;
-  }
-}
+/// Tiles of the heights that a call needs:
+/// [height / kUnit - 1][is last column][is of copies].
+using RowTiles = std::array<std::array<std::array<GemmTileRef, 2>, 2>,
+                            ExpertRows::kMostRows / kUnit>;
 
 RotaGemm rowTile(const RotaGroupedGemm &g, int64_t height, int64_t width) {
   RotaGemm tile = {};
@@ -144,120 +125,96 @@ RotaGemm rowTile(const RotaGroupedGemm &g, int64_t height, int64_t width) {
 }
 
 /// Compiled here, by one thread.
-RowTiles findRowTiles(const GroupedCall &call, const ColumnTiles &columns) {
+RowTiles findRowTiles(const GroupedCall &call, const ColumnTiles &columns,
+                      const ExpertRows &rows) {
   RowTiles tiles;
-  auto need = [&](int64_t height) {
-    auto &of = tiles[height / kUnit - 1];
-    if (of[0])
-      return;
-    of[0] = findGemmTile(rowTile(call.g, height, columns.width));
-    of[1] = findGemmTile(rowTile(call.g, height, columns.last));
-  };
-  for (int64_t b = 0; b < call.g.batch; ++b)
-    forEachGroup(call, b, [&](int64_t expert, int64_t first, int64_t end) {
-      if (expert >= 0)
-        forEachTile(first, end, [&](int64_t from, int64_t to) {
-          int64_t whole = (to - from) / kUnit * kUnit;
-          if (whole > 0)
-            need(whole);
-          if (whole < to - from)
-            need(kUnit);
-        });
-    });
+  for (const ExpertRows::Part &part : rows.parts())
+    for (bool isLast : {false, true}) {
+      int64_t height = part.paddedRows();
+      bool isCopied = !part.isInPlace();
+      GemmTileRef &tile = tiles[height / kUnit - 1][isLast][isCopied];
+      if (tile)
+        continue;
+      RotaGemm gemm =
+          rowTile(call.g, height, isLast ? columns.last : columns.width);
+      if (isCopied)
+        gemm.ldc = gemm.n;
+      tile = findGemmTile(gemm);
+    }
   return tiles;
 }
 
-/// Rows [from, to) of one expert, at most kTileRows, in one part of the
-/// columns.
+/// A part of one expert's rows, in one part of the columns.
 void multiplyRows(const GroupedCall &call, const RowTiles &tiles,
-                  const ColumnTiles &columns, int64_t part, int64_t expert,
-                  int64_t from, int64_t to) {
+                  const ColumnTiles &columns, int64_t column,
+                  const ExpertRows::Part &part) {
   const RotaGroupedGemm &g = call.g;
-  int64_t column = part * columns.width, isLast = part + 1 == columns.count;
-  const char *a = call.a + from * g.in * call.bytesA();
+  int64_t from = column * columns.width;
+  bool isLast = column + 1 == columns.count;
+  int64_t rowA = g.in * call.bytesA(), rowC = g.out * call.bytesC();
   const char *b =
-      call.b + (expert * g.in * g.out + column * (g.transposed ? g.in : 1)) *
+      call.b + (part.expert * g.in * g.out + from * (g.transposed ? g.in : 1)) *
                    call.bytesA();
-  char *c = call.c + (from * g.out + column) * call.bytesC();
-  int64_t whole = (to - from) / kUnit * kUnit, rest = to - from - whole;
-  if (whole > 0)
-    runGemmTile(*tiles[whole / kUnit - 1][isLast], a, b, c);
-  if (rest == 0)
-    return;
-  a += whole * g.in * call.bytesA();
-  c += whole * g.out * call.bytesC();
-  int64_t bytesOfA = kUnit * g.in * call.bytesA();
-  int64_t stride = g.out * call.bytesC(),
-          bytes = columns.of(part) * call.bytesC();
-  char *copyA = static_cast<char *>(scratch().get(bytesOfA + kUnit * stride));
-  char *copyC = copyA + bytesOfA;
-  int64_t rowA = g.in * call.bytesA();
-  copyPadded(a, rowA, rest, rowA, copyA, rowA);
-  copyPadded(c, stride, g.accumulate ? rest : 0, bytes, copyC, stride);
-  runGemmTile(*tiles[0][isLast], copyA, b, copyC);
-  for (int64_t row = 0; row < rest; ++row)
-    std::memcpy(c + row * stride, copyC + row * stride, bytes);
+  StridedPart a{const_cast<char *>(call.a), rowA, rowA};
+  StridedPart c{call.c + from * call.bytesC(), rowC,
+                columns.of(column) * call.bytesC()};
+  const auto &tile = tiles[part.paddedRows() / kUnit - 1][isLast];
+  if (part.isInPlace()) {
+    int64_t row = part.stretches.front().first;
+    return runGemmTile(*tile[0], a.first + row * rowA, b, c.first + row * rowC);
+  }
+  char *copyA = copySpace(part.paddedRows() * (a.bytes + c.bytes));
+  char *copyC = copyA + part.paddedRows() * a.bytes;
+  gather(part, a, copyA);
+  if (g.accumulate)
+    gather(part, c, copyC);
+  runGemmTile(*tile[1], copyA, b, copyC);
+  scatter(part, copyC, c);
 }
 
-void clearRows(const GroupedCall &call, const ColumnTiles &columns,
-               int64_t part, int64_t from, int64_t to) {
-  if (call.g.accumulate)
-    return;
-  for (int64_t row = from; row < to; ++row)
-    std::memset(call.c +
-                    (row * call.g.out + part * columns.width) * call.bytesC(),
-                0, columns.of(part) * call.bytesC());
+void clearRows(const GroupedCall &call, const RowStretch &rows) {
+  int64_t bytes = call.g.out * call.bytesC();
+  std::memset(call.c + rows.first * bytes, 0, rows.count * bytes);
 }
 
 void multiplyAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
   ColumnTiles columns(g.out);
-  RowTiles tiles = findRowTiles(call, columns);
-  int64_t tilesOfSequence = ceilDiv(g.rows, kTileRows);
-  parallelPieces(
-      call.context, g.batch * tilesOfSequence * columns.count,
-      [&](int64_t piece) {
-        int64_t part = piece % columns.count, tile = piece / columns.count;
-        int64_t sequence = tile / tilesOfSequence,
-                begin = tile % tilesOfSequence * kTileRows;
-        int64_t base = sequence * g.rows;
-        try {
-          forEachGroup(
-              call, sequence, [&](int64_t expert, int64_t first, int64_t end) {
-                first = std::max(first, begin);
-                end = std::min(end, begin + kTileRows);
-                if (first >= end)
-                  return;
-                if (expert < 0)
-                  clearRows(call, columns, part, base + first, base + end);
-                else
-                  multiplyRows(call, tiles, columns, part, expert, base + first,
-                               base + end);
-              });
-        } catch (const std::exception &error) {
-          reportFailure(call.context,
-                        std::string("rows of experts: ") + error.what());
-        }
-      });
+  ExpertRows rows(g, call.counts);
+  RowTiles tiles = findRowTiles(call, columns, rows);
+  auto products = int64_t(rows.parts().size()) * columns.count;
+  auto cleared = g.accumulate ? 0 : int64_t(rows.unused().size());
+  parallelPieces(call.context, products + cleared, [&](int64_t piece) {
+    if (piece >= products)
+      return clearRows(call, rows.unused()[piece - products]);
+    try {
+      multiplyRows(call, tiles, columns, piece % columns.count,
+                   rows.parts()[piece / columns.count]);
+    } catch (const std::exception &error) {
+      reportFailure(call.context,
+                    std::string("rows of experts: ") + error.what());
+    }
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Gradients of matrices
 //===----------------------------------------------------------------------===//
 
-/// Tiles by [depth / kUnit - 1][is last row][is last column].
+/// Tiles by [depth / kUnit - 1][is last row][is last column][is of copies].
 using DepthTiles =
-    std::array<std::array<std::array<GemmTileRef, 2>, 2>, kDepth / kUnit>;
+    std::array<std::array<std::array<std::array<GemmTileRef, 2>, 2>, 2>,
+               ExpertRows::kMostRows / kUnit>;
 
 RotaGemm depthTile(const RotaGroupedGemm &g, int64_t height, int64_t width,
-                   int64_t depth) {
+                   int64_t depth, bool isCopied) {
   RotaGemm tile = {};
   tile.batch = 1;
   tile.m = height;
   tile.n = width;
   tile.k = depth;
-  tile.lda = g.in;
-  tile.ldb = g.out;
+  tile.lda = isCopied ? height : g.in;
+  tile.ldb = isCopied ? width : g.out;
   tile.ldc = g.out;
   tile.transposeA = 1;
   tile.typeA = tile.typeB = g.typeA;
@@ -266,57 +223,54 @@ RotaGemm depthTile(const RotaGroupedGemm &g, int64_t height, int64_t width,
   return tile;
 }
 
-/// The depths into which `rows` rows are cut: kDepth, what is left in units of
-/// kUnit, and what is left then, of which body gets the number of rows.
-template <typename Body> void forEachDepth(int64_t rows, Body body) {
-  for (int64_t from = 0; from < rows;) {
-    int64_t left = rows - from;
-    int64_t depth =
-        std::min(left < kUnit ? left : left / kUnit * kUnit, kDepth);
-    body(from, depth);
-    from += depth;
-  }
-}
-
 DepthTiles findDepthTiles(const GroupedCall &call, const ColumnTiles &m,
-                          const ColumnTiles &n) {
+                          const ColumnTiles &n, const ExpertRows &rows) {
   DepthTiles tiles;
-  auto need = [&](int64_t depth) {
-    auto &of = tiles[depth / kUnit - 1];
-    for (int last = 0; last < 4 && !of[last / 2][last % 2]; ++last)
-      of[last / 2][last % 2] =
-          findGemmTile(depthTile(call.g, last / 2 ? m.last : m.width,
-                                 last % 2 ? n.last : n.width, depth));
-  };
-  for (int64_t b = 0; b < call.g.batch; ++b)
-    forEachGroup(call, b, [&](int64_t expert, int64_t first, int64_t end) {
-      if (expert >= 0)
-        forEachDepth(end - first,
-                     [&](int64_t, int64_t depth) { need(paddedRows(depth)); });
-    });
+  for (const ExpertRows::Part &part : rows.parts())
+    for (int last = 0; last < 4; ++last) {
+      int64_t depth = part.paddedRows();
+      bool isCopied = !part.isInPlace();
+      GemmTileRef &tile =
+          tiles[depth / kUnit - 1][last / 2][last % 2][isCopied];
+      if (!tile)
+        tile = findGemmTile(depthTile(call.g, last / 2 ? m.last : m.width,
+                                      last % 2 ? n.last : n.width, depth,
+                                      isCopied));
+    }
   return tiles;
 }
 
-/// Adds `depth` rows from `row` on to rows `part` of the expert's matrix, `c`.
+/// Adds a part of an expert's rows to rows `tile` of the expert's matrix, `c`.
 void addRows(const GroupedCall &call, const DepthTiles &tiles,
-             const ColumnTiles &m, const ColumnTiles &n, int64_t part,
-             int64_t row, int64_t depth, char *c) {
+             const ColumnTiles &m, const ColumnTiles &n, int64_t tile,
+             const ExpertRows::Part &part, char *c) {
   const RotaGroupedGemm &g = call.g;
   int64_t rowA = g.in * call.bytesA(), rowB = g.out * call.bytesA();
-  const char *a = call.a + row * rowA + part * m.width * call.bytesA();
-  const char *b = call.b + row * rowB;
-  if (depth % kUnit != 0) {
-    char *copyA = static_cast<char *>(scratch().get(kUnit * (rowA + rowB)));
-    char *copyB = copyA + kUnit * rowA;
-    copyPadded(a, rowA, depth, m.of(part) * call.bytesA(), copyA, rowA);
-    copyPadded(b, rowB, depth, rowB, copyB, rowB);
-    a = copyA;
-    b = copyB;
+  StridedPart a{const_cast<char *>(call.a) + tile * m.width * call.bytesA(),
+                rowA, m.of(tile) * call.bytesA()};
+  const auto &of = tiles[part.paddedRows() / kUnit - 1][tile + 1 == m.count];
+  bool isCopied = !part.isInPlace();
+  int64_t row = part.stretches.front().first;
+  const char *partA = a.first + row * rowA;
+  char *copyA = nullptr, *copyB = nullptr;
+  if (isCopied) {
+    int64_t most = n.width * call.bytesA();
+    copyA = copySpace(part.paddedRows() * (a.bytes + most));
+    copyB = copyA + part.paddedRows() * a.bytes;
+    gather(part, a, copyA);
+    partA = copyA;
   }
-  const auto &of = tiles[paddedRows(depth) / kUnit - 1][part + 1 == m.count];
-  for (int64_t j = 0; j < n.count; ++j)
-    runGemmTile(*of[j + 1 == n.count], a, b + j * n.width * call.bytesA(),
+  for (int64_t j = 0; j < n.count; ++j) {
+    StridedPart b{const_cast<char *>(call.b) + j * n.width * call.bytesA(),
+                  rowB, n.of(j) * call.bytesA()};
+    const char *partB = b.first + row * rowB;
+    if (isCopied) {
+      gather(part, b, copyB);
+      partB = copyB;
+    }
+    runGemmTile(*of[j + 1 == n.count][isCopied], partA, partB,
                 c + j * n.width * int64_t(sizeof(float)));
+  }
 }
 
 /// Sums of rows `part` of an expert's matrix in f32, and where these are kept
@@ -360,21 +314,16 @@ private:
 void sumAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
   ColumnTiles m(g.in), n(g.out);
-  DepthTiles tiles = findDepthTiles(call, m, n);
+  ExpertRows rows(g, call.counts);
+  DepthTiles tiles = findDepthTiles(call, m, n, rows);
   parallelPieces(call.context, g.experts * m.count, [&](int64_t piece) {
-    int64_t expert = piece / m.count, part = piece % m.count;
+    int64_t expert = piece / m.count, tile = piece % m.count;
     try {
-      PartSums sums(call, m.of(part) * g.out,
-                    call.c + (expert * g.in + part * m.width) * g.out *
+      PartSums sums(call, m.of(tile) * g.out,
+                    call.c + (expert * g.in + tile * m.width) * g.out *
                                  call.bytesC());
-      for (int64_t b = 0; b < g.batch; ++b)
-        forEachGroup(call, b, [&](int64_t other, int64_t first, int64_t end) {
-          if (other == expert)
-            forEachDepth(end - first, [&](int64_t from, int64_t depth) {
-              addRows(call, tiles, m, n, part, b * g.rows + first + from, depth,
-                      sums.data());
-            });
-        });
+      for (const ExpertRows::Part &part : rows.partsOf(expert))
+        addRows(call, tiles, m, n, tile, part, sums.data());
       sums.finish();
     } catch (const std::exception &error) {
       reportFailure(call.context,

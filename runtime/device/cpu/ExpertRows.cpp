@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/cpu/ExpertRows.h"
+#include "runtime/device/cpu/GemmTile.h"
+
+#include <algorithm>
+
+namespace rota {
+
+/// Fewer rows of a sequence are multiplied together with those of others, in
+/// copies: a product of few rows takes as long to read the weight as to
+/// multiply.
+static constexpr int64_t kLeastInPlace = 128;
+
+ExpertRows::ExpertRows(const RotaGroupedGemm &g, const int32_t *counts) {
+  find(g, counts);
+  std::vector<size_t> firsts; // stretches of parts, and the end
+  for (int64_t expert = 0; expert < g.experts; ++expert) {
+    begins.push_back(all.size());
+    cut(expert, std::span(found).subspan(expert * g.batch, g.batch), firsts);
+  }
+  begins.push_back(all.size());
+  firsts.push_back(stretches.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i].stretches =
+        std::span(stretches).subspan(firsts[i], firsts[i + 1] - firsts[i]);
+}
+
+void ExpertRows::find(const RotaGroupedGemm &g, const int32_t *counts) {
+  int64_t experts = g.experts / g.blocks, rows = g.rows / g.blocks;
+  found.resize(g.experts * g.batch);
+  for (int64_t sequence = 0; sequence < g.batch; ++sequence)
+    for (int64_t block = 0; block < g.blocks; ++block) {
+      int64_t row = sequence * g.rows + block * rows, end = row + rows;
+      for (int64_t x = block * experts; x < (block + 1) * experts; ++x) {
+        int64_t count = counts[sequence * g.experts + x];
+        found[x * g.batch + sequence] = {row, count};
+        row += count;
+      }
+      if (row < end)
+        rest.push_back({row, end - row});
+    }
+}
+
+void ExpertRows::cut(int64_t expert, std::span<const RowStretch> ofSequences,
+                     std::vector<size_t> &firsts) {
+  auto addPart = [&](int64_t rows) {
+    firsts.push_back(stretches.size());
+    all.push_back({expert, rows, {}});
+  };
+  std::vector<RowStretch> small;
+  int64_t left = 0; // rows of small stretches
+  for (RowStretch stretch : ofSequences) {
+    int64_t inPlace =
+        stretch.count < kLeastInPlace ? 0 : stretch.count / kUnit * kUnit;
+    for (int64_t height = inPlace ? evenPart(inPlace, kMostRows, kUnit) : 0;
+         inPlace > 0;) {
+      int64_t rows = std::min(height, inPlace);
+      addPart(rows);
+      stretches.push_back({stretch.first, rows});
+      stretch = {stretch.first + rows, stretch.count - rows};
+      inPlace -= rows;
+    }
+    if (stretch.count > 0)
+      small.push_back(stretch);
+    left += stretch.count;
+  }
+  int64_t height = left > 0 ? evenPart(left, kMostRows, kUnit) : 0;
+  for (auto next = small.begin(); left > 0;) {
+    int64_t rows = std::min(height, left);
+    addPart(rows);
+    for (int64_t missing = rows; missing > 0;) {
+      int64_t taken = std::min(next->count, missing);
+      stretches.push_back({next->first, taken});
+      *next = {next->first + taken, next->count - taken};
+      next += next->count == 0;
+      missing -= taken;
+    }
+    left -= rows;
+  }
+}
+
+} // namespace rota

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of each expert of a grouped product, over all sequences, in parts
+// that are multiplied at once.
+#ifndef ROTA_RUNTIME_DEVICE_CPU_EXPERTROWS_H
+#define ROTA_RUNTIME_DEVICE_CPU_EXPERTROWS_H
+
+#include "runtime/GroupedAbi.h"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace rota {
+
+/// Rows that lie together, numbered over all sequences.
+struct RowStretch {
+  int64_t first = 0, count = 0;
+};
+
+class ExpertRows {
+public:
+  /// Heights of products are multiples of it.
+  static constexpr int64_t kUnit = 16;
+  /// Rows of a part. A product reads a weight once for each part.
+  static constexpr int64_t kMostRows = 256;
+
+  /// Some rows of an expert: those of all its stretches, in order.
+  struct Part {
+    int64_t expert = 0, rows = 0;
+    std::span<const RowStretch> stretches;
+
+    int64_t paddedRows() const { return (rows + kUnit - 1) / kUnit * kUnit; }
+    /// Whether the rows lie together and are as many as a product needs.
+    bool isInPlace() const {
+      return stretches.size() == 1 && rows % kUnit == 0;
+    }
+  };
+
+  /// `counts` as in rotaGroupedGemm, of which no block has too many.
+  ExpertRows(const RotaGroupedGemm &g, const int32_t *counts);
+  ExpertRows(const ExpertRows &) = delete;
+
+  /// In the order of experts.
+  std::span<const Part> parts() const { return all; }
+  std::span<const Part> partsOf(int64_t expert) const {
+    return std::span(all).subspan(begins[expert],
+                                  begins[expert + 1] - begins[expert]);
+  }
+  /// Rows after those of a block's last expert.
+  std::span<const RowStretch> unused() const { return rest; }
+
+private:
+  void find(const RotaGroupedGemm &g, const int32_t *counts);
+  /// Adds the parts of an expert whose rows of each sequence are these, and the
+  /// number of each part's first stretch.
+  void cut(int64_t expert, std::span<const RowStretch> ofSequences,
+           std::vector<size_t> &firsts);
+
+  std::vector<RowStretch> found; // [expert][sequence]
+  std::vector<RowStretch> stretches, rest;
+  std::vector<Part> all;
+  std::vector<size_t> begins; // of each expert's parts, and the end
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DEVICE_CPU_EXPERTROWS_H
