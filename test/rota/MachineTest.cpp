@@ -80,6 +80,23 @@ TEST(Machine, RowsTakeElementsFunctionsAndOperations) {
             2 * machine.secondsOfRows(cost, bf16));
 }
 
+TEST(Machine, AQueryTakesMoreKeysThanItSees) {
+  mlir::MLIRContext context;
+  mlir::Type bf16 = mlir::BFloat16Type::get(&context);
+  Machine machine = smallMachine();
+  TypeRates &rates = machine.types["bf16"];
+  rates.attentionForward = 10, rates.attentionBackward = 5;
+  Cost forward, backward;
+  forward.flops = backward.flops = 100;
+  forward.form = WorkForm::Attention;
+  backward.form = WorkForm::AttentionGradient;
+  EXPECT_EQ(machine.secondsOfAttention(forward, 32, bf16), 10);
+  rates.attentionForwardKeys = 8, rates.attentionBackwardKeys = 16;
+  EXPECT_EQ(machine.secondsOfAttention(forward, 32, bf16), 10 * 1.25);
+  EXPECT_EQ(machine.secondsOfAttention(backward, 32, bf16), 20 * 1.5);
+  EXPECT_EQ(machine.secondsOfAttention(backward, 256, bf16), 20 * 1.0625);
+}
+
 TEST(Machine, ACollectiveCrossesTheLevelsThatItsGroupSpans) {
   Machine machine = smallMachine();
   MeshGroup pair{{{2, 1}}}, apart{{{2, 2}}}, all{{{4, 1}}};

@@ -6,8 +6,11 @@
 #define ROTA_TOOLS_MEASURE_MEASUREHOST_H
 
 #include "ir/rota/cost/Machine.h"
+#include "tools/bench/CompiledOp.h"
+#include "tools/measure/Team.h"
 
 #include <functional>
+#include <memory>
 
 namespace rota {
 
@@ -32,12 +35,24 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
 /// The date of a measurement: "2026-11-26".
 std::string today();
 
-/// The parts of a measurement. Each takes about `seconds`.
-void measureProducts(mlir::rota::Machine &machine, int cores, double seconds);
-void measureMemory(mlir::rota::Machine &machine, int cores, double seconds);
+/// What the rounds of a measurement share.
+struct HostWork {
+  int cores = 1;
+  MedianTimes times;
+  std::map<std::string, std::unique_ptr<bench::CompiledOp>> ops; // by source
+};
+
+/// The parts of a round, each of about `seconds`. They set the machine's
+/// numbers from the medians of all rounds so far.
+void measureProducts(mlir::rota::Machine &machine, HostWork &work,
+                     double seconds);
+void measureMemory(mlir::rota::Machine &machine, HostWork &work,
+                   double seconds);
 /// False where a kernel cannot be compiled; the reason is printed.
-bool measureKernels(mlir::rota::Machine &machine, int cores, double seconds);
-void measureMessages(mlir::rota::Machine &machine, int cores, double seconds);
+bool measureKernels(mlir::rota::Machine &machine, HostWork &work,
+                    double seconds);
+void measureMessages(mlir::rota::Machine &machine, HostWork &work,
+                     double seconds);
 
 } // namespace rota
 

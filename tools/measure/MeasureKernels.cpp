@@ -42,13 +42,23 @@ double bytesOf(const CompiledOp &op) {
   return bytes;
 }
 
-/// Seconds of one call of the op on each core; nothing where it cannot be
-/// compiled. Each call takes the next of `copies` of the op's memory.
-std::optional<double> measureOp(CompiledOp *op, int cores, double seconds,
-                                int64_t copies) {
+/// The op that a source makes; null where it cannot be compiled.
+CompiledOp *compile(HostWork &host, const std::string &source) {
+  std::unique_ptr<CompiledOp> &op = host.ops[source];
+  if (!op)
+    op = CompiledOp::create(source);
+  return op.get();
+}
+
+/// Seconds of one call of the op that `source` makes, on `cores` cores at once;
+/// nothing where it cannot be compiled. Each call takes the next of `copies` of
+/// the op's memory.
+std::optional<double> measureOp(HostWork &host, const std::string &source,
+                                int cores, double seconds, int64_t copies) {
+  CompiledOp *op = compile(host, source);
   if (!op)
     return std::nullopt;
-  return secondsTogether(cores, seconds, [op, copies](int) {
+  double own = secondsTogether(cores, seconds, [op, copies](int) {
     struct Work {
       Work(const CompiledOp &op, int64_t copies) {
         for (int64_t copy = 0; copy < copies; ++copy)
@@ -64,9 +74,13 @@ std::optional<double> measureOp(CompiledOp *op, int cores, double seconds,
       work->next = (work->next + 1) % work->memory.size();
     };
   });
+  return host.times.add(source, own);
 }
 
 constexpr RowSizes kRows = {.tokens = 256, .width = 512, .vocabulary = 4096};
+/// Two lengths with some equally many pairs.
+constexpr AttentionSizes kShortAttention = {
+    .batch = 32, .tokens = 64, .heads = 2, .headSize = 64};
 constexpr AttentionSizes kAttention = {
     .batch = 1, .tokens = 512, .heads = 2, .headSize = 64};
 
@@ -78,16 +92,15 @@ struct MeasuredKernel {
 
 /// The kernel that a source makes, on all cores at once; nothing where it
 /// cannot be compiled.
-std::optional<MeasuredKernel> measureKernel(const std::string &source,
-                                            int cores, double seconds) {
-  auto op = CompiledOp::create(source);
+std::optional<MeasuredKernel>
+measureKernel(HostWork &host, const std::string &source, double seconds) {
+  CompiledOp *op = compile(host, source);
   if (!op)
     return std::nullopt;
   double bytes = bytesOf(*op);
-  auto time = measureOp(op.get(), cores, seconds, copiesOf(int64_t(bytes)));
-  if (!time)
-    return std::nullopt;
-  return MeasuredKernel{op->cost(), bytes, *time / cores};
+  auto time =
+      measureOp(host, source, host.cores, seconds, copiesOf(int64_t(bytes)));
+  return MeasuredKernel{op->cost(), bytes, *time / host.cores};
 }
 
 /// What a kernel does, and how long it takes, all cores together.
@@ -121,13 +134,12 @@ std::array<double, 3> fitRows(llvm::ArrayRef<MeasuredRows> kernels,
 
 /// Rates of kernels that are no products. False where one cannot be compiled.
 bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
-                 int cores, double seconds) {
+                 HostWork &host, double seconds) {
   std::vector<std::string> sources = rowSources(type, kRows);
   double bytesOfElement = type == "bf16" ? 2 : 4;
   std::vector<MeasuredRows> kernels;
   for (const std::string &source : sources) {
-    auto kernel =
-        measureKernel(source, cores, seconds / double(sources.size()));
+    auto kernel = measureKernel(host, source, seconds / double(sources.size()));
     if (!kernel)
       return false;
     const mlir::rota::Cost &cost = kernel->cost;
@@ -143,17 +155,45 @@ bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
   return true;
 }
 
+/// Sets the rate of long attention, and the keys that a query takes beside
+/// those it sees, from the times of the two lengths.
+void setAttention(const MeasuredKernel &shortOne, const MeasuredKernel &longOne,
+                  double &rate, double &keys) {
+  auto seenKeys = [](const AttentionSizes &sizes) {
+    return double(sizes.tokens + 1) / 2;
+  };
+  auto secondsOfFlop = [](const MeasuredKernel &kernel) {
+    return kernel.seconds / kernel.cost.flops;
+  };
+  double slower = secondsOfFlop(shortOne) - secondsOfFlop(longOne);
+  double secondsOfKey = std::max(0.0, slower) / (1 / seenKeys(kShortAttention) -
+                                                 1 / seenKeys(kAttention));
+  double endless = secondsOfFlop(longOne) - secondsOfKey / seenKeys(kAttention);
+  // Not less than half of what was measured, whatever else the host did.
+  endless = std::max(endless, secondsOfFlop(longOne) / 2);
+  rate = 1 / endless;
+  keys = secondsOfKey / endless;
+}
+
 /// Rates of a type. False where a kernel cannot be compiled.
 bool measureType(const std::string &type, mlir::rota::TypeRates &rates,
-                 int cores, double seconds) {
-  AttentionSources attention = attentionSources(type, kAttention);
-  auto forward = measureKernel(attention.forward, cores, seconds / 4);
-  auto backward = measureKernel(attention.backward, cores, seconds / 4);
-  if (!forward || !backward)
+                 HostWork &host, double seconds) {
+  AttentionSources shortOnes = attentionSources(type, kShortAttention),
+                   longOnes = attentionSources(type, kAttention);
+  auto measure = [&](const std::string &source) {
+    return measureKernel(host, source, seconds / 8);
+  };
+  auto shortForward = measure(shortOnes.forward),
+       shortBackward = measure(shortOnes.backward),
+       longForward = measure(longOnes.forward),
+       longBackward = measure(longOnes.backward);
+  if (!shortForward || !shortBackward || !longForward || !longBackward)
     return false;
-  rates.attentionForward = forward->cost.flops / forward->seconds;
-  rates.attentionBackward = backward->cost.flops / backward->seconds;
-  return measureRows(type, rates, cores, seconds / 2);
+  setAttention(*shortForward, *longForward, rates.attentionForward,
+               rates.attentionForwardKeys);
+  setAttention(*shortBackward, *longBackward, rates.attentionBackward,
+               rates.attentionBackwardKeys);
+  return measureRows(type, rates, host, seconds / 2);
 }
 
 struct Streamed {
@@ -163,16 +203,18 @@ struct Streamed {
 
 /// Additions of growing tensors. A tensor is used again after others of a
 /// layer, some eight times the bytes of one kernel.
-std::optional<std::vector<Streamed>> measureStreams(int cores, double seconds) {
+std::optional<std::vector<Streamed>> measureStreams(HostWork &host,
+                                                    double seconds) {
   constexpr int64_t rows[] = {32, 64, 128, 256, 512, 1024, 2048, 8192};
   std::vector<Streamed> streams;
   for (int64_t each : rows) {
-    auto op = CompiledOp::create(additionSource(each));
-    auto time = measureOp(op.get(), cores, seconds / std::size(rows), 8);
+    std::string source = additionSource(each);
+    auto time =
+        measureOp(host, source, host.cores, seconds / std::size(rows), 8);
     if (!time)
       return std::nullopt;
-    double bytes = bytesOf(*op);
-    streams.push_back({bytes, bytes * cores / *time});
+    double bytes = bytesOf(*host.ops.at(source));
+    streams.push_back({bytes, bytes * host.cores / *time});
   }
   return streams;
 }
@@ -192,16 +234,15 @@ void setMemory(Machine &machine, const std::vector<Streamed> &streams,
 
 } // namespace
 
-bool measureKernels(Machine &machine, int cores, double seconds) {
-  auto tiny = CompiledOp::create(additionSource(1));
-  auto launch = measureOp(tiny.get(), 1, seconds / 16, 1);
-  auto streams = measureStreams(cores, seconds / 3);
+bool measureKernels(Machine &machine, HostWork &host, double seconds) {
+  auto launch = measureOp(host, additionSource(1), 1, seconds / 16, 1);
+  auto streams = measureStreams(host, seconds / 3);
   if (!launch || !streams)
     return false;
   machine.launch = *launch;
-  setMemory(machine, *streams, cores);
+  setMemory(machine, *streams, host.cores);
   for (auto &[name, rates] : machine.types)
-    if (!measureType(name, rates, cores,
+    if (!measureType(name, rates, host,
                      seconds / 2 / double(machine.types.size())))
       return false;
   // Other types: as f32.

@@ -15,10 +15,11 @@ namespace rota {
 /// Bytes that each core copies: more than its part of the caches.
 static constexpr int64_t kCopiedBytes = int64_t(64) << 20;
 
-void measureMemory(mlir::rota::Machine &machine, int cores, double seconds) {
+void measureMemory(mlir::rota::Machine &machine, HostWork &work,
+                   double seconds) {
   machine.memoryBytes =
       double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
-  double copy = secondsTogether(cores, seconds, [](int) {
+  double own = secondsTogether(work.cores, seconds, [](int) {
     struct Work {
       WorkMemory from{kCopiedBytes}, to{kCopiedBytes};
     };
@@ -26,7 +27,8 @@ void measureMemory(mlir::rota::Machine &machine, int cores, double seconds) {
     return
         [work] { std::memcpy(work->to.at(0), work->from.at(0), kCopiedBytes); };
   });
-  machine.copiedPerSecond = cores * double(kCopiedBytes) / copy;
+  double copy = work.times.add("copy", own);
+  machine.copiedPerSecond = work.cores * double(kCopiedBytes) / copy;
   machine.memoryBytesPerSecond = 2 * machine.copiedPerSecond;
 }
 

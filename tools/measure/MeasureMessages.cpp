@@ -14,8 +14,9 @@ namespace rota {
 static constexpr int kMostRanks = 8;
 static constexpr int64_t kPartBytes = int64_t(8) << 20;
 
-void measureMessages(mlir::rota::Machine &machine, int cores, double seconds) {
-  int count = std::clamp(cores, 2, kMostRanks);
+void measureMessages(mlir::rota::Machine &machine, HostWork &work,
+                     double seconds) {
+  int count = std::clamp(work.cores, 2, kMostRanks);
   LocalNetwork network(count);
   std::vector<MessageRank> ranks;
   for (int rank = 0; rank < count; ++rank)
@@ -25,11 +26,12 @@ void measureMessages(mlir::rota::Machine &machine, int cores, double seconds) {
            return std::shared_ptr<Communicator>(std::shared_ptr<Communicator>(),
                                                 &network.at(rank));
          }});
-  MessageRates times = timeMessages(std::move(ranks), seconds);
-  machine.network = {
-      {"memory of the host", 0, times.bytesPerSecond, times.latency, 1, 1}};
-  machine.hostBytesPerSecond = times.bytesPerSecond;
-  machine.hostLatency = times.latency;
+  MessageRates own = timeMessages(std::move(ranks), seconds);
+  double rate = 1 / work.times.add("message", 1 / own.bytesPerSecond);
+  double latency = work.times.add("message latency", own.latency);
+  machine.network = {{"memory of the host", 0, rate, latency, 1, 1}};
+  machine.hostBytesPerSecond = rate;
+  machine.hostLatency = latency;
 }
 
 } // namespace rota

@@ -10,7 +10,7 @@
 #include "tools/measure/WorkMemory.h"
 
 #include <algorithm>
-#include <map>
+#include <fmt/format.h>
 #include <memory>
 
 namespace rota {
@@ -23,10 +23,6 @@ using mlir::rota::ProductSize;
 constexpr int64_t kSizes[] = {32, 128, 512, 2048};
 /// Those that are measured first, whatever the time.
 constexpr int64_t kFirstSizes[] = {128, 512};
-
-/// All sizes are measured so often, at different times: what another program
-/// does at one of them counts in one round alone.
-constexpr int kRounds = 3;
 
 /// One product with operands of its own. Each call takes the next copy of them.
 Repeated makeProduct(const RotaGemm &gemm) {
@@ -83,45 +79,47 @@ double secondsOfForms(const ProductSize &size, int32_t type, int cores,
   return total;
 }
 
-/// Measures all sizes in some `seconds`, but those that do not fit. A rate that
-/// is known already becomes the larger one.
-void measureSizes(std::map<size_t, double> &rates, int32_t type, int cores,
-                  double seconds) {
+std::string nameOf(const ProductSize &size, llvm::StringRef type) {
+  return fmt::format("product {} {}x{}x{}", type.str(), size.m, size.n, size.k);
+}
+
+/// Measures all sizes in some `seconds`, but those that do not fit. Adds the
+/// rates of those that were not known.
+void measureType(std::vector<MeasuredProduct> &products, llvm::StringRef name,
+                 int32_t type, HostWork &host, double seconds) {
   std::vector<ProductSize> sizes = sizesInOrder();
   WallClock watch;
   double last = 0;
   for (const auto &[index, size] : llvm::enumerate(sizes)) {
     double left = seconds - watch.seconds();
-    double work = double(formsOf(size).size()) * size.flops() * cores;
+    double work = double(formsOf(size).size()) * size.flops() * host.cores;
     // Warming up and three repetitions of each form, where they fit.
     bool isFirst = index < 8; // all of kFirstSizes
     if (!isFirst && 4 * work > left * last)
       continue;
     double each = std::max(left, 0.0) / double(sizes.size() - index) / 2;
-    last = work / secondsOfForms(size, type, cores, each);
-    rates[index] = std::max(rates[index], last);
+    double time = secondsOfForms(size, type, host.cores, each);
+    last = work / time;
+    double rate = work / host.times.add(nameOf(size, name), time);
+    auto known = llvm::find_if(products, [&](const MeasuredProduct &product) {
+      return nameOf(product.size, name) == nameOf(size, name);
+    });
+    if (known == products.end())
+      products.push_back({size, rate});
+    else
+      known->flopsPerSecond = rate;
   }
-}
-
-std::vector<MeasuredProduct> measureType(int32_t type, int cores,
-                                         double seconds) {
-  std::map<size_t, double> rates; // by the number of a size
-  for (int round = 0; round < kRounds; ++round)
-    measureSizes(rates, type, cores, seconds / kRounds);
-  std::vector<ProductSize> sizes = sizesInOrder();
-  std::vector<MeasuredProduct> products;
-  for (const auto &[index, rate] : rates)
-    products.push_back({sizes[index], rate});
-  return products;
 }
 
 } // namespace
 
-void measureProducts(mlir::rota::Machine &machine, int cores, double seconds) {
+void measureProducts(mlir::rota::Machine &machine, HostWork &work,
+                     double seconds) {
   for (auto [name, type] :
        {std::pair("f32", ROTA_F32), std::pair("bf16", ROTA_BF16)}) {
     mlir::rota::TypeRates &rates = machine.types[name];
-    rates.products = measureType(type, cores, seconds / 2);
+    measureType(rates.products, name, type, work, seconds / 2);
+    rates.flopsPerSecond = 0;
     for (const MeasuredProduct &product : rates.products)
       rates.flopsPerSecond =
           std::max(rates.flopsPerSecond, product.flopsPerSecond);

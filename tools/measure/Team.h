@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace rota {
@@ -33,6 +35,21 @@ inline int64_t copiesOf(int64_t bytes) {
 
 /// The median of samples, which are reordered; there is one at least.
 double median(std::vector<double> &samples);
+
+/// Times of what is measured in several rounds. What another program does
+/// during one of them does not change the median.
+class MedianTimes {
+public:
+  /// Adds a time; returns the median of those with this name.
+  double add(const std::string &name, double seconds) {
+    std::vector<double> &times = all[name];
+    times.push_back(seconds);
+    return median(times);
+  }
+
+private:
+  std::map<std::string, std::vector<double>> all;
+};
 
 /// Wall-clock time since it was made.
 class WallClock {

@@ -3,6 +3,7 @@
 // Attention and its derivative. Their parts in a ring are in RingAttention.cpp
 // and BalancedRing.cpp.
 #include "ir/rota/OpFamily.h"
+#include "ir/rota/attention/SeenPairs.h"
 #include "runtime/text/Text.h"
 
 using namespace mlir;
@@ -237,7 +238,7 @@ FactorRule AttentionGradOp::getFactorRule() {
 /// Operations of attention: products of `keyProducts` times the size of a key
 /// and `valueProducts` times that of a value for each pair of a query and a key
 /// that it sees, `scores` more, `capped` with a soft cap; and `sunk` a row with
-/// sinks. Of ops with key positions every second sees its keys.
+/// sinks.
 template <typename Op>
 static double attentionFlops(Op op, double keyProducts, double valueProducts,
                              double scores, double capped, double sunk) {
@@ -247,8 +248,7 @@ static double attentionFlops(Op op, double keyProducts, double valueProducts,
                 2 * valueProducts * double(lastDimension(op.getValue())) +
                 scores + (op.getSoftCap() ? capped : 0);
   double rows = op.getSinks() ? heads * double(shape[1]) : 0;
-  double pairs = op.getMask().pairs() * (op.getKeyPosition() ? 0.5 : 1.0);
-  return heads * pairs * pair + rows * sunk;
+  return heads * seenPairs(op) * pair + rows * sunk;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/rota/cost/Machine.h"
+#include "ir/rota/Rota.h"
+#include "ir/rota/attention/SeenPairs.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -125,6 +128,26 @@ double Machine::secondsOfRows(const Cost &cost, Type elementType) const {
          elements / rates->elementsPerSecond;
 }
 
+double Machine::secondsOfAttention(const Cost &cost, double seenKeys,
+                                   Type elementType) const {
+  double seconds = cost.flops / rateOf(cost.form, elementType);
+  const TypeRates *rates = ratesOf(*this, nameOf(elementType));
+  if (!rates || seenKeys == 0)
+    return seconds;
+  double keys = cost.form == WorkForm::Attention ? rates->attentionForwardKeys
+                                                 : rates->attentionBackwardKeys;
+  return seconds * (1 + keys / seenKeys);
+}
+
+/// Keys that a query of an attention sees, on average; 0 for other ops.
+static double seenKeys(Operation *op) {
+  return llvm::TypeSwitch<Operation *, double>(op)
+      .Case<AttentionOp, AttentionGradOp>([](auto attention) {
+        return seenPairs(attention) / double(attention.getMask().sequence);
+      })
+      .Default(0.0);
+}
+
 double Machine::secondsOfOp(Operation *op) const {
   auto priced = dyn_cast<CostOpInterface>(op);
   if (!priced || isa<ViewOpInterface, CollectiveOpInterface>(op))
@@ -134,10 +157,11 @@ double Machine::secondsOfOp(Operation *op) const {
     return 0;
   Type type = op->getNumOperands() > 0 ? getElementTypeOrSelf(op->getOperand(0))
                                        : getElementTypeOrSelf(op->getResult(0));
-  double work =
-      cost.form == WorkForm::Product ? secondsOfProduct(cost.product, type)
-      : cost.form == WorkForm::Rows  ? secondsOfRows(cost, type)
-                                     : cost.flops / rateOf(cost.form, type);
+  double work = cost.form == WorkForm::Product
+                    ? secondsOfProduct(cost.product, type)
+                : cost.form == WorkForm::Rows
+                    ? secondsOfRows(cost, type)
+                    : secondsOfAttention(cost, seenKeys(op), type);
   return launch + std::max(work, cost.bytes() / reachedMemory(cost.bytes()));
 }
 

@@ -36,6 +36,9 @@ struct TypeRates {
   /// Rates of attention and of kernels that are no products, where they are
   /// known by type; 0: the machine's.
   double attentionForward = 0, attentionBackward = 0, rowFlopsPerSecond = 0;
+  /// Keys that a query of attention takes beside those that it sees: parts of
+  /// tiles, and what a row costs whatever its keys.
+  double attentionForwardKeys = 0, attentionBackwardKeys = 0;
   /// Where known, kernels that are no products take the sum of three times:
   /// loading and storing of elements, exponentials, divisions and the like, and
   /// other operations, at `rowFlopsPerSecond`. 0: all operations cost the same.
@@ -117,6 +120,10 @@ struct Machine {
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
   /// Seconds of the arithmetic of work that is no product.
   double secondsOfRows(const Cost &cost, Type elementType) const;
+  /// Seconds of attention's arithmetic, where a query sees `seenKeys` keys on
+  /// average.
+  double secondsOfAttention(const Cost &cost, double seenKeys,
+                            Type elementType) const;
   /// Seconds of an op's work, without the transfer that it may start.
   double secondsOfOp(Operation *op) const;
   double secondsOfCopy(double bytes) const { return bytes / copiedPerSecond; }

@@ -40,6 +40,7 @@ constexpr NumberRule coresRule{"a whole number of cores", 0, 1e6, true};
 constexpr NumberRule devicesRule{"a whole number of devices", 0, 1e9, true};
 constexpr NumberRule tileRule{"a whole number of elements", 1, 1e6, true};
 constexpr NumberRule sizeRule{"a whole number of elements", 1, 1e12, true};
+constexpr NumberRule keysRule{"a number of keys", 0, 1e6};
 constexpr NumberRule depthRule{"a number of elements", 0, 1e6};
 
 constexpr StringRef elementTypes[] = {"bf16", "f16", "f32", "f64"};
@@ -56,6 +57,10 @@ void visitRates(Visitor &visitor, TypeRates &rates) {
                      flopsRule);
       visitor.number("backward_flops_per_second", rates.attentionBackward,
                      flopsRule);
+      if (visitor.isGiven("forward_keys", rates.attentionForwardKeys > 0))
+        visitor.number("forward_keys", rates.attentionForwardKeys, keysRule);
+      if (visitor.isGiven("backward_keys", rates.attentionBackwardKeys > 0))
+        visitor.number("backward_keys", rates.attentionBackwardKeys, keysRule);
     });
   if (visitor.isGiven("row_flops_per_second", rates.rowFlopsPerSecond > 0))
     visitor.number("row_flops_per_second", rates.rowFlopsPerSecond, flopsRule);
