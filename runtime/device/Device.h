@@ -224,11 +224,13 @@ public:
                         const void *a, const void *b, void *c) = 0;
   virtual void checkIndices(RotaContext *context, const int32_t *indices,
                             int64_t count, int64_t least, int64_t bound) = 0;
-  /// Compiles the products that tasks will ask for, where that would hold them
-  /// up, on all threads that are free. runTasks(context) runs each task; with
-  /// that context tasks do none of their work. The caller holds a core.
-  virtual void prepareProducts(RotaContext *context,
-                               FunctionRef<void(RotaContext *)> runTasks) {}
+  /// Makes ready what tasks will ask for, where that would hold them up: the
+  /// host compiles their products, on all threads that are free; a GPU loads
+  /// their code. runTasks(context) runs each task; with that context tasks do
+  /// none of their work. Memory at the operands of products is zero, and stays
+  /// so. The caller holds a core. Throws InputError where a library is missing.
+  virtual void prepareTasks(RotaContext *context,
+                            FunctionRef<void(RotaContext *)> runTasks) {}
   virtual void useWorkspace(void *place, void *second, int64_t bytes) = 0;
 
   /// Waits until all work is done.

@@ -9,6 +9,7 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Train.h"
 #include "runtime/train/state/GivenWeights.h"
+#include "runtime/train/step/PrepareFirstStep.h"
 
 #include <algorithm>
 #include <cmath>
@@ -69,6 +70,7 @@ void evaluate(const Run &run) {
   if (run.options.evalSteps > 0)
     validation.steps = std::min(run.options.evalSteps, data.batches());
   run.machine.run([&](Rank &rank) {
+    prepareGpu(rank);
     Executor executor(rank, /*tracedRuns=*/0);
     GivenWeights weights = readGivenWeights(rank, run);
     // The first signal ends the process: it has nothing to save.

@@ -7,6 +7,7 @@
 #include "runtime/train/sample/SampleText.h"
 #include "runtime/train/sample/Sampler.h"
 #include "runtime/train/state/GivenWeights.h"
+#include "runtime/train/step/PrepareFirstStep.h"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ void generate(const Run &run) {
   requirePrompt(*run.executable.program, options.samples);
   requireWeights(run);
   run.machine.run([&](Rank &rank) {
+    prepareGpu(rank);
     Executor executor(rank, /*tracedRuns=*/0);
     GivenWeights weights = readGivenWeights(rank, run);
     bool isFirst = true, streams = rank.number() == 0 && !options.json;

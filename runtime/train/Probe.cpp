@@ -10,6 +10,7 @@
 #include "runtime/train/step/LearningRate.h"
 #include "runtime/train/step/Loss.h"
 #include "runtime/train/step/Optimizer.h"
+#include "runtime/train/step/PrepareFirstStep.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ public:
   void run() {
     Report(program, options, rank.number() == 0)
         .weights(describeWeights(options.seed, weights));
+    prepareGpu(rank);
     initialize(rank, options.seed, weights);
     if (rank.number() == 0)
       writer.emplace(options.output, forms());

@@ -122,6 +122,7 @@ static void runCommand(const Executable &executable, Command command,
     device.process = launch.localProcess;
     device.seed = static_cast<uint64_t>(options.seed);
     device.allowTf32 = options.allowTf32;
+    device.loadsAhead = options.ranks == RankKind::Nccl;
     ProcessRanks machine(executable, connection, device, options.profile);
     Run run{executable, options, machine, weights.get()};
     command == Command::Probe      ? probe(run)

@@ -15,7 +15,6 @@ static constexpr int kMostQueues = 32, kDefaultQueues = 8;
 
 void prepareForNccl() {
   setenv(kQueues, std::to_string(kMostQueues).c_str(), /*overwrite=*/0);
-  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   // Otherwise NCCL connects ranks for each of its algorithms at the first use,
   // on the host: in a step, ranks that are in two collectives would wait for
   // each other.

@@ -10,9 +10,9 @@
 namespace rota {
 
 /// Sets environment variables of CUDA and NCCL that the user has not set, so
-/// that all streams of a rank run side by side, no code is loaded while they
-/// do, and recording a step waits for no rank. To be called before the driver
-/// is loaded and before there are threads.
+/// that all streams of a rank run side by side, and recording a step waits for
+/// no rank. To be called before the driver is loaded and before there are
+/// threads.
 void prepareForNccl();
 
 /// The address at which rank 0 waits for the others, "host:port": NCCL_COMM_ID,

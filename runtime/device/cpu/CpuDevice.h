@@ -47,8 +47,8 @@ public:
               int64_t rows, int64_t grain) override;
   void multiply(RotaContext *context, const RotaGemm &gemm, const void *a,
                 const void *b, void *c) override;
-  void prepareProducts(RotaContext *context,
-                       FunctionRef<void(RotaContext *)> runTasks) override {
+  void prepareTasks(RotaContext *context,
+                    FunctionRef<void(RotaContext *)> runTasks) override {
     prepareProductsOnCpu(context, runTasks);
   }
   void checkIndices(RotaContext *context, const int32_t *indices, int64_t count,

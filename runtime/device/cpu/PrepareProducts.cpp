@@ -16,7 +16,7 @@ namespace {
 
 /// Keeps the tiles of the products that tasks ask for, and does none of their
 /// work.
-class TileCollector : public CpuDevice, public TaskCollectives {
+class TileCollector : public CpuDevice {
 public:
   void launch(RotaContext *, RotaKernel, void *const *, int64_t,
               int64_t) override {}
@@ -31,13 +31,6 @@ public:
       byBytes.try_emplace({reinterpret_cast<const char *>(&tile), sizeof tile},
                           tile);
   }
-
-  int64_t startInTask(int, const void *, void *) override { return 0; }
-  int64_t startRowExchange(int, const RotaRowExchange &, const void *,
-                           const int32_t *, const int32_t *, void *) override {
-    return 0;
-  }
-  void waitInTask(int64_t) override {}
 
   std::vector<RotaGemm> tiles() const {
     std::vector<RotaGemm> all;
@@ -55,9 +48,10 @@ private:
 void prepareProductsOnCpu(RotaContext *context,
                           FunctionRef<void(RotaContext *)> runTasks) {
   TileCollector collector;
+  NoCollectives collectives;
   RotaContext collecting;
   collecting.device = &collector;
-  collecting.collectives = &collector;
+  collecting.collectives = &collectives;
   runTasks(&collecting);
   std::vector<RotaGemm> tiles = collector.tiles();
   auto find = [&](int64_t tile) {

@@ -8,7 +8,7 @@
 
 namespace rota {
 
-/// Device::prepareProducts of the host. Products of rows of experts are not
+/// Device::prepareTasks of the host. Products of rows of experts are not
 /// prepared: the heights of their tiles follow from the data.
 void prepareProductsOnCpu(RotaContext *context,
                           FunctionRef<void(RotaContext *)> runTasks);

@@ -104,18 +104,25 @@ CublasLtProducts::Key CublasLtProducts::keyOf(const RotaGemm &gemm,
 }
 
 CublasLtProducts::CublasLtProducts(const DriverApi &driver, std::string device,
-                                   const BlasLtApi &api,
-                                   CublasLtOptions options)
-    : driver(driver), device(std::move(device)), api(api),
-      allowTf32(options.allowTf32), file(std::move(options.algorithmFile)) {
-  if (BlasStatus status = api.create(&context); status != kBlasSuccess)
-    throw RunError(fmt::format("{}: cublasLtCreate: {}", this->device,
-                               api.statusName(status)));
-}
+                                   BlasLtLoader load, CublasLtOptions options)
+    : driver(driver), device(std::move(device)), load(std::move(load)),
+      allowTf32(options.allowTf32), loadsAhead(options.loadsAhead),
+      file(std::move(options.algorithmFile)) {}
 
 CublasLtProducts::~CublasLtProducts() {
   entries.clear();
-  api.destroy(context);
+  if (api)
+    api->destroy(context);
+}
+
+void CublasLtProducts::open() {
+  if (api)
+    return;
+  const BlasLtApi &found = load();
+  if (BlasStatus status = found.create(&context); status != kBlasSuccess)
+    throw RunError(fmt::format("{}: cublasLtCreate: {}", device,
+                               found.statusName(status)));
+  api = &found;
 }
 
 std::string CublasLtProducts::nameOf(const Key &key) const {
@@ -124,7 +131,7 @@ std::string CublasLtProducts::nameOf(const Key &key) const {
   return fmt::format(
       "{}, cublasLt {}, {}{}{}{}{}, batch {}, rows {} {} {}, strides {} {} {}, "
       "aligned {} {} {}, workspace {}",
-      device, api.version(), toString(g), allowTf32 ? ", tf32" : "",
+      device, api->version(), toString(g), allowTf32 ? ", tf32" : "",
       g.transposeA ? ", A transposed" : "",
       g.transposeB ? ", B transposed" : "", g.accumulate ? ", accumulated" : "",
       g.batch, g.lda, g.ldb, g.ldc, g.strideA, g.strideB, g.strideC,
@@ -203,7 +210,7 @@ CublasLtProducts::chooseEach(std::span<const GemmPart> parts,
   Parts chosen;
   for (const GemmPart &part : parts) {
     BlasLtOperands at = within(operands, part);
-    BlasLtProduct product(api, context, part.gemm, allowTf32);
+    BlasLtProduct product(*api, context, part.gemm, allowTf32);
     BlasLtAlgorithm algorithm =
         choose(product, keyOf(part.gemm, at), at, stream);
     chosen.push_back({std::move(product), algorithm, part});
@@ -267,6 +274,7 @@ void CublasLtProducts::multiply(const RotaGemm &gemm, const void *a,
       clear(gemm, c, stream);
     return;
   }
+  open();
   BlasLtOperands operands = {a, b, c, workspace, workspaceBytes};
   alignWorkspace(operands);
   Key key = keyOf(gemm, operands);
@@ -275,6 +283,14 @@ void CublasLtProducts::multiply(const RotaGemm &gemm, const void *a,
     it = entries.emplace(key, chooseParts(key, operands, stream)).first;
   for (const Part &part : it->second)
     part.product.check(part.start(operands, stream), "cublasLtMatmul");
+}
+
+void CublasLtProducts::prepare(const RotaGemm &gemm, const void *a,
+                               const void *b, void *c, void *workspace,
+                               int64_t workspaceBytes, StreamHandle stream) {
+  open();
+  if (loadsAhead)
+    multiply(gemm, a, b, c, workspace, workspaceBytes, stream);
 }
 
 } // namespace rota::cuda

@@ -17,6 +17,9 @@
 // the same algorithm, version and kind of GPU, as long as products of several
 // streams have workspaces of their own. So a run without a file repeats its
 // bits, and so do all runs with the same file, the first one included.
+//
+// The library is opened for the first product, and CUDA loads the code of an
+// algorithm when it first runs.
 #ifndef ROTA_RUNTIME_DEVICE_CUDA_CUBLASLTPRODUCTS_H
 #define ROTA_RUNTIME_DEVICE_CUDA_CUBLASLTPRODUCTS_H
 
@@ -38,14 +41,21 @@ struct CublasLtOptions {
   bool allowTf32 = false;
   /// Empty for no file.
   std::string algorithmFile = defaultAlgorithmFile();
+  /// Whether `prepare` chooses and runs each product, so that nothing is loaded
+  /// later: loading code may wait for all that the GPU does, transfers that
+  /// wait for another rank included.
+  bool loadsAhead = false;
 };
+
+/// Finds the library; throws InputError where there is none.
+using BlasLtLoader = std::function<const BlasLtApi &()>;
 
 class CublasLtProducts : public Products {
 public:
   /// `device` is the GPU's name. That GPU's context is current to the thread,
-  /// here and in all calls. Throws RunError.
+  /// here and in all calls.
   CublasLtProducts(const DriverApi &driver, std::string device,
-                   const BlasLtApi &api, CublasLtOptions options = {});
+                   BlasLtLoader load, CublasLtOptions options = {});
   ~CublasLtProducts() override;
   CublasLtProducts(const CublasLtProducts &) = delete;
   CublasLtProducts &operator=(const CublasLtProducts &) = delete;
@@ -53,6 +63,9 @@ public:
   void multiply(const RotaGemm &gemm, const void *a, const void *b, void *c,
                 void *workspace, int64_t workspaceBytes,
                 StreamHandle stream) override;
+  void prepare(const RotaGemm &gemm, const void *a, const void *b, void *c,
+               void *workspace, int64_t workspaceBytes,
+               StreamHandle stream) override;
 
 private:
   /// All that an algorithm depends on, for one library, GPU and options.
@@ -74,6 +87,7 @@ private:
   };
   using Parts = std::vector<Part>; // in order
 
+  void open();
   static Key keyOf(const RotaGemm &gemm, const BlasLtOperands &operands);
   std::string nameOf(const Key &key) const;
   /// The product itself or, where that was measured to be faster, its parts.
@@ -94,8 +108,9 @@ private:
 
   const DriverApi &driver;
   std::string device;
-  const BlasLtApi &api;
-  bool allowTf32;
+  BlasLtLoader load;
+  const BlasLtApi *api = nullptr; // null: not opened yet, and no context
+  bool allowTf32, loadsAhead;
   AlgorithmFile file;
   BlasLtContext *context = nullptr;
   std::unordered_map<Key, Parts, KeyHash> entries; // gone before `context`

@@ -63,7 +63,7 @@ void CudaDevice::copy(RotaContext *context, const void *source,
   guard(context, [&] {
     Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
-    if (bytes > 0)
+    if (bytes > 0 && !asked)
       ownGpu->check(
           ownGpu->api().copy(addressOf(destination), addressOf(source),
                              static_cast<size_t>(bytes), computeStream()),
@@ -202,6 +202,11 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
     Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
     FunctionHandle function = functionOf(form);
+    if (asked) {
+      if (form.table)
+        functionOf(*form.table);
+      return;
+    }
     std::vector<void *> addresses; // addresses of the arguments
     for (int64_t i = 0; i < form.arguments; ++i)
       addresses.push_back(const_cast<void **>(&args[i]));
@@ -274,6 +279,8 @@ void CudaDevice::launchTable(const LaunchTable &table, char *memory) {
 
 void CudaDevice::multiply(RotaContext *context, const RotaGemm &gemm,
                           const void *a, const void *b, void *c) {
+  if (asked)
+    return asked->push_back({gemm, a, b, c});
   guard(context, [&] {
     Gpu::CallLock held = ownGpu->oneAtATime();
     ownGpu->use();
@@ -281,6 +288,26 @@ void CudaDevice::multiply(RotaContext *context, const RotaGemm &gemm,
     products->multiply(gemm, a, b, c, inSecond ? secondWorkspace : workspace,
                        workspaceBytes, computeStream());
   });
+}
+
+void CudaDevice::prepareTasks(RotaContext *,
+                              FunctionRef<void(RotaContext *)> runTasks) {
+  ownGpu->use();
+  for (const char *kernel : kServiceKernels)
+    ownGpu->function(kernel, 0);
+  std::vector<AskedProduct> met;
+  NoCollectives collectives;
+  RotaContext preparing;
+  preparing.device = this;
+  preparing.collectives = &collectives;
+  asked = &met;
+  runTasks(&preparing); // compiled code throws nothing
+  asked = nullptr;
+  if (preparing.failed)
+    throw RunError(preparing.failure);
+  for (const AskedProduct &product : met)
+    products->prepare(product.gemm, product.a, product.b, product.c, workspace,
+                      workspaceBytes, compute.get());
 }
 
 void CudaDevice::useWorkspace(void *place, void *ofSecond, int64_t bytes) {

@@ -58,6 +58,10 @@ public:
   /// out of bounds.
   void checkIndices(RotaContext *, const int32_t *, int64_t, int64_t,
                     int64_t) override {}
+  /// Gets all functions of the trainer's code, which loads them, and prepares
+  /// the products.
+  void prepareTasks(RotaContext *context,
+                    FunctionRef<void(RotaContext *)> runTasks) override;
   void useWorkspace(void *place, void *second, int64_t bytes) override;
   /// The host asks for one after the other, on two streams.
   void runBeside(FunctionRef<void()> first,
@@ -92,6 +96,11 @@ public:
                      StreamHandle stream);
 
 private:
+  struct AskedProduct {
+    RotaGemm gemm;
+    const void *a, *b;
+    void *c;
+  };
   /// The kernel of a launch.
   FunctionHandle functionOf(const RotaGpuLaunch &form);
   void launchTable(const LaunchTable &table, char *memory);
@@ -112,6 +121,8 @@ private:
   PinnedBuffer progress; // i32: the position that the GPU has come to
   int64_t launchCount = 0;
   GatheredLaunches *gathered = nullptr; // inside of launchTogether
+  // Inside of prepareTasks, where nothing is done.
+  std::vector<AskedProduct> *asked = nullptr;
   std::unordered_map<RotaKernel, FunctionHandle> kernels;
   void *workspace = nullptr, *secondWorkspace = nullptr;
   int64_t workspaceBytes = 0;

@@ -4,6 +4,7 @@
 #include "runtime/device/cuda/DriverApi.h"
 #include "runtime/Error.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -20,7 +21,14 @@ static std::string versionText(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+/// Code is loaded when a function is asked for: cuBLASLt has 541 MB of it. This
+/// is the default since CUDA 12.2.
+static void loadLazily() {
+  setenv("CUDA_MODULE_LOADING", "LAZY", /*overwrite=*/0);
+}
+
 static DriverApi openDriver() {
+  loadLazily();
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw InputError(fmt::format(

@@ -21,6 +21,11 @@ public:
   virtual void multiply(const RotaGemm &gemm, const void *a, const void *b,
                         void *c, void *workspace, int64_t workspaceBytes,
                         StreamHandle stream) = 0;
+  /// Makes ready what that call will need. Memory at all operands is zero, and
+  /// stays so. Throws InputError where a library is missing.
+  virtual void prepare(const RotaGemm &gemm, const void *a, const void *b,
+                       void *c, void *workspace, int64_t workspaceBytes,
+                       StreamHandle stream) {}
 };
 
 } // namespace rota::cuda

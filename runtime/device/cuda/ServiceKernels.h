@@ -81,6 +81,14 @@ inline constexpr const char *kDecideStepKernel = "rota_decide_step";
 /// findCotangents of runtime/device/StepEnd.h. One block.
 inline constexpr const char *kCotangentsKernel = "rota_cotangents";
 
+/// All of them.
+inline constexpr const char *kServiceKernels[] = {
+    kAddKernels[0],     kAddKernels[1],     kRoundKernel,
+    kSumKernel,         kSumRowsKernel,     kCombineKernels[0],
+    kCombineKernels[1], kCombineKernels[2], kCopyKernels[0],
+    kCopyKernels[1],    kNoteKernel,        kFinishStepKernel,
+    kDecideStepKernel,  kCotangentsKernel};
+
 } // namespace rota::cuda
 
 #endif // ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H

@@ -63,9 +63,10 @@ Devices makeCudaGpus(size_t ranks, Code code, const DeviceOptions &options) {
       driver, options.process % std::max(count, 1), code);
   cuda::CublasLtOptions choices;
   choices.allowTf32 = options.allowTf32;
+  choices.loadsAhead = options.loadsAhead;
   return shareGpu(ranks, gpu, [&] {
-    return std::make_unique<cuda::CublasLtProducts>(
-        gpu->api(), gpu->name(), cuda::loadBlasLt(), choices);
+    return std::make_unique<cuda::CublasLtProducts>(gpu->api(), gpu->name(),
+                                                    cuda::loadBlasLt, choices);
   });
 }
 

@@ -20,6 +20,8 @@ struct DeviceOptions {
   int threads = 1;        // host threads of the emulated GPU
   uint64_t seed = 0;      // seed of the order in which the emulated GPU works
   bool allowTf32 = false; // products of f32 may round their operands
+  // Transfers may wait for another rank, so all code of a GPU is loaded before.
+  bool loadsAhead = false;
 };
 
 /// The devices of a process's ranks.

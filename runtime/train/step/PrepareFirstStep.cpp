@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/PrepareFirstStep.h"
+#include "runtime/program/UpdatePlaces.h"
 #include "runtime/train/step/ActionWork.h"
+#include "runtime/train/step/UpdateTask.h"
 
 #include <algorithm>
 #include <set>
@@ -16,15 +18,37 @@ static void populate(Rank &rank, const Arena &arena) {
   });
 }
 
-/// Runs each task of the stage's timeline in the frame of its first call.
+/// Runs each task of the stage's timeline in the frame of its first call, and
+/// those of a step's end for each tensor, whose gradients may lie anywhere.
 static void runTasksOnce(Rank &rank, RotaContext *context) {
   const Stage &stage = rank.stage();
   std::set<int> done;
-  for (int a = 0; a < static_cast<int>(stage.actions.size()); ++a)
+  auto runOnce = [&](int action, const Call &call) {
+    if (done.insert(call.task).second)
+      runCall(rank, context, call, stage.slotsOf(action),
+              stage.actions[action].microbatch);
+  };
+  for (int a = 0; a < static_cast<int>(stage.actions.size()); ++a) {
     for (const Call &call : stage.templateOf(a).calls)
-      if (done.insert(call.task).second)
-        runCall(rank, context, call, stage.slotsOf(a),
-                stage.actions[a].microbatch);
+      runOnce(a, call);
+    for (const Call &call : stage.templateOf(a).evalCalls)
+      runOnce(a, call);
+  }
+  for (const Update &update : stage.updates) {
+    const Parameter &parameter = rank.program().parameters[update.parameter];
+    if (parameter.isFrozen)
+      continue;
+    RotaFrame frame = updateFrame(
+        rank, update, updatedPlace(rank.program(), update, rank.coordinates()));
+    for (int task : {parameter.squareTask, parameter.updateTask})
+      rank.runTask(context, task, frame);
+  }
+}
+
+static void prepareTasks(Rank &rank) {
+  rank.device().prepareTasks(rank.context(), [&](RotaContext *context) {
+    runTasksOnce(rank, context);
+  });
 }
 
 void prepareFirstStep(Rank &rank) {
@@ -32,9 +56,14 @@ void prepareFirstStep(Rank &rank) {
   ComputeToken token(rank.cores());
   populate(rank, rank.arena());
   populate(rank, rank.hostArena());
-  rank.device().prepareProducts(rank.context(), [&](RotaContext *context) {
-    runTasksOnce(rank, context);
-  });
+  prepareTasks(rank);
+}
+
+void prepareGpu(Rank &rank) {
+  if (!rank.device().isAsynchronous())
+    return;
+  ComputeToken token(rank.cores());
+  prepareTasks(rank);
 }
 
 } // namespace rota

@@ -8,7 +8,7 @@
 
 namespace rota {
 
-void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output) {
+RotaFrame updateFrame(Rank &rank, const Update &update, int64_t output) {
   const StepOffsets &step = rank.stage().step;
   RotaFrame frame{};
   frame.parameters = rank.at(update.master);
@@ -19,8 +19,12 @@ void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output) {
   frame.output = rank.at(output);
   frame.scratch = rank.at(step.scratch);
   frame.constants = rank.at(step.constants);
+  return frame;
+}
+
+void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output) {
   ComputeToken token(rank.cores());
-  rank.runTask(task, frame);
+  rank.runTask(task, updateFrame(rank, update, output));
   if (!rank.context()->failed)
     return;
   rank.rethrowFailure();

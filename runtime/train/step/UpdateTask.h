@@ -8,8 +8,12 @@
 
 namespace rota {
 
-/// Runs Parameter::updateTask or squareTask of one tensor; `output`: an offset
-/// in the arena. Throws RunError that names the tensor when the task fails.
+/// What Parameter::updateTask or squareTask of one tensor gets; `output`: an
+/// offset in the arena.
+RotaFrame updateFrame(Rank &rank, const Update &update, int64_t output);
+
+/// Runs Parameter::updateTask or squareTask of one tensor in its frame.
+/// Throws RunError that names the tensor when the task fails.
 void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output);
 
 } // namespace rota

@@ -22,10 +22,7 @@ class ServicesOnDevice : public ServiceKernels {
 protected:
   void SetUp() override {
     ServiceKernels::SetUp();
-    for (const char *name : {cuda::kAddKernels[0], cuda::kRoundKernel,
-                             cuda::kSumKernel, cuda::kCombineKernels[0],
-                             cuda::kCombineKernels[1], cuda::kCombineKernels[2],
-                             cuda::kCopyKernels[0], cuda::kCopyKernels[1]})
+    for (const char *name : cuda::kServiceKernels)
       image.push_back(kernels->find(name));
     image.push_back(nullptr);
   }

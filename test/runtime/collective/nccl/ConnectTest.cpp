@@ -24,10 +24,9 @@ protected:
       setenv(name.c_str(), value.c_str(), 1);
   }
   void TearDown() override {
-    for (const char *name :
-         {"NCCL_COMM_ID", "MASTER_ADDR", "MASTER_PORT",
-          "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MODULE_LOADING",
-          "NCCL_GRAPH_REGISTER", "NCCL_RUNTIME_CONNECT"})
+    for (const char *name : {"NCCL_COMM_ID", "MASTER_ADDR", "MASTER_PORT",
+                             "CUDA_DEVICE_MAX_CONNECTIONS",
+                             "NCCL_GRAPH_REGISTER", "NCCL_RUNTIME_CONNECT"})
       unsetenv(name);
   }
   static std::string failureOf(const std::function<void()> &body) {
@@ -78,7 +77,6 @@ TEST_F(Environment, EachStreamNeedsAQueue) {
             "streams of a rank, got 8");
   prepareForNccl();
   EXPECT_STREQ(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
-  EXPECT_STREQ(std::getenv("CUDA_MODULE_LOADING"), "EAGER");
   EXPECT_STREQ(std::getenv("NCCL_RUNTIME_CONNECT"), "0");
   EXPECT_STREQ(std::getenv("NCCL_GRAPH_REGISTER"), "0");
   // Without NCCL, or without an address.

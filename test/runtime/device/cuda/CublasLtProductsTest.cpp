@@ -10,6 +10,7 @@
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/device/cuda/FakeBlasLt.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -42,14 +43,27 @@ std::vector<Block> copyOf(const Buffer &buffer) {
 
 /// Products of one rank, with a workspace that is not aligned.
 struct Rank {
-  explicit Rank(const FakeBlasLt &library, const std::string &path = "",
-                bool allowTf32 = false)
-      : products(library.driver, "Test GPU", library.api, {allowTf32, path}),
+  explicit Rank(FakeBlasLt &library, const std::string &path = "",
+                bool allowTf32 = false, bool loadsAhead = false)
+      : products(library.driver, "Test GPU", library.loader(),
+                 {allowTf32, path, loadsAhead}),
         workspace(kWorkspaceBytes + 16) {}
 
   void multiply(const RotaGemm &g, const void *a, const void *b, void *c) {
     products.multiply(g, a, b, c, workspace.data() + 16, kWorkspaceBytes,
                       nullptr);
+  }
+  /// With operands that lie as those of `check`.
+  void prepare(const RotaGemm &g) {
+    Operands in(g);
+    std::vector<Block> a = copyOf(in.a), b = copyOf(in.b), c = copyOf(in.c);
+    for (std::vector<Block> *operand : {&a, &b, &c})
+      std::ranges::fill(*operand, Block{});
+    products.prepare(g, a.data(), b.data(), c.data(), workspace.data() + 16,
+                     kWorkspaceBytes, nullptr);
+    for (const Block &block : c)
+      for (char byte : block.bytes)
+        EXPECT_EQ(byte, 0);
   }
   void check(const RotaGemm &g) {
     Operands in(g);
@@ -114,6 +128,39 @@ TEST(CublasLt, EmptyResultTouchesNothing) {
   g.m = 0;
   rank.multiply(g, nullptr, nullptr, nullptr);
   EXPECT_EQ(library.used, Numbers());
+}
+
+TEST(CublasLt, OpensTheLibraryForTheFirstProduct) {
+  FakeBlasLt library;
+  Rank rank(library);
+  RotaGemm g = smallGemm();
+  g.k = 0;
+  rank.check(g);
+  EXPECT_EQ(library.opened, 0);
+  EXPECT_EQ(library.live, 0);
+  rank.prepare(smallGemm());
+  EXPECT_EQ(library.opened, 1);
+  EXPECT_EQ(library.searches, 0);
+  rank.check(smallGemm());
+  EXPECT_EQ(library.opened, 1);
+  EXPECT_EQ(library.used, Numbers{1});
+}
+
+TEST(CublasLt, RunsEachProductAhead) {
+  FakeBlasLt library;
+  library.algorithms = {{1, 3.0f}, {2, 0.5f}};
+  TemporaryFolder folder;
+  Rank rank(library, folder.path("algorithms"), false, /*loadsAhead=*/true);
+  for (bool accumulate : {false, true})
+    rank.prepare(smallGemm(accumulate));
+  EXPECT_EQ(library.used.back(), 2u);
+  int searches = library.searches;
+  library.used.clear();
+  library.isCaptured = true; // nothing could be measured
+  for (bool accumulate : {false, true})
+    rank.check(smallGemm(accumulate));
+  EXPECT_EQ(library.used, (Numbers{2, 2}));
+  EXPECT_EQ(library.searches, searches);
 }
 
 TEST(CublasLt, RefusesWhatTheLibraryLacks) {
@@ -228,7 +275,7 @@ TEST(CublasLt, HasAllOfTheRecommendedWorkspace) {
   int64_t bytes = runtimeMemory(program).workspaceBytes;
   FakeBlasLt library;
   library.algorithms = {{1, 1.0f, 32 << 20}};
-  CublasLtProducts products(library.driver, "Test GPU", library.api, {});
+  CublasLtProducts products(library.driver, "Test GPU", library.loader(), {});
   std::vector<Block> space(bytes / int64_t(sizeof(Block)));
   float memory[12] = {};
   products.multiply(describeGemm(1, 2, 2, 2, false, false, ROTA_F32, ROTA_F32,

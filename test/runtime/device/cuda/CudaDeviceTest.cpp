@@ -3,6 +3,8 @@
 // A rank's device on the emulated driver, whose streams run in a random order
 // that follows from a seed, as late as a host may find them.
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/Context.h"
+#include "runtime/device/cuda/ServiceKernels.h"
 #include "runtime/device/simt/EmulatedDriver.h"
 #include "runtime/device/simt/Services.h"
 
@@ -46,6 +48,39 @@ const RotaSimtKernel kNote = {note, "rota_note", kSites,     2, 0,
 const RotaSimtKernel *const kImage[] = {&kIncrement, &kNote, nullptr};
 const RotaGpuCode kCode = {ROTA_GPU_HOST, 0, kImage, sizeof kImage};
 const RotaGpuLaunch kLaunch = {"increment", {1, 1, 1}, 1, 0, 1};
+
+/// Code with a kernel for each name of ServiceKernels.h, none of which runs.
+struct AllServices {
+  std::vector<RotaSimtKernel> kernels;
+  std::vector<const RotaSimtKernel *> image = {&kIncrement};
+  RotaGpuCode code;
+
+  AllServices() {
+    for (const char *name : cuda::kServiceKernels) {
+      kernels.push_back(kNote);
+      kernels.back().name = name;
+    }
+    for (const RotaSimtKernel &kernel : kernels)
+      image.push_back(&kernel);
+    image.push_back(nullptr);
+    code = {ROTA_GPU_HOST, 0, image.data(),
+            static_cast<int64_t>(image.size() * sizeof image[0])};
+  }
+};
+
+/// Notes the products that it prepares, and multiplies nothing.
+struct NotedProducts : cuda::Products {
+  std::vector<int64_t> rows; // m of each
+
+  void multiply(const RotaGemm &, const void *, const void *, void *, void *,
+                int64_t, cuda::StreamHandle) override {
+    ADD_FAILURE() << "a product ran";
+  }
+  void prepare(const RotaGemm &gemm, const void *, const void *, void *, void *,
+               int64_t, cuda::StreamHandle) override {
+    rows.push_back(gemm.m);
+  }
+};
 
 std::unique_ptr<cuda::CudaDevice> makeDevice(uint64_t seed,
                                              int64_t memoryBytes = 256 * kMiB) {
@@ -136,6 +171,45 @@ TEST(CudaDevice, WritesWaitForStagingMemoryInUse) {
       written += bytes;
     }
     EXPECT_TRUE(readAll(*device, arena->at(0), 60 * kMiB) == host) << seed;
+  }
+}
+
+TEST(CudaDevice, PreparesTasksWithoutTheirWork) {
+  AllServices services;
+  simt::setEmulatedDriverOptions({1, 1, 256 * kMiB});
+  auto products = std::make_unique<NotedProducts>();
+  NotedProducts &noted = *products;
+  cuda::CudaDevice device(
+      std::make_shared<cuda::Gpu>(simt::emulatedDriver(), 0,
+                                  std::span(&services.code, 1)),
+      std::move(products));
+  auto arena = device.makeArena(64);
+  auto run = [&](RotaContext *tasks, const RotaGpuLaunch &launch) {
+    void *arguments[] = {arena->at(0)};
+    rotaLaunch(tasks, &launch, arguments, 1, 1);
+    RotaGemm gemm = {};
+    gemm.m = 7;
+    rotaGemm(tasks, &gemm, arena->at(0), arena->at(16), arena->at(32));
+    rotaCopy(tasks, arena->at(0), arena->at(32), 16);
+    rotaWaitCollective(
+        tasks, rotaStartCollective(tasks, 0, arena->at(0), arena->at(32)));
+  };
+  int64_t launches = device.launches();
+  device.prepareTasks(nullptr,
+                      [&](RotaContext *tasks) { run(tasks, kLaunch); });
+  EXPECT_EQ(noted.rows, std::vector<int64_t>{7});
+  EXPECT_EQ(device.launches(), launches);
+  EXPECT_EQ(readAll(device, arena->at(0), 64), std::vector<char>(64));
+  // A function that the code has not, or the table's of a launch.
+  RotaGpuLaunch missing = kLaunch, tabled = kLaunch;
+  missing.name = "missing";
+  tabled.table = &missing;
+  for (const RotaGpuLaunch *launch : {&missing, &tabled}) {
+    std::string message = messageOf<RunError>([&] {
+      device.prepareTasks(nullptr,
+                          [&](RotaContext *tasks) { run(tasks, *launch); });
+    });
+    EXPECT_NE(message.find("missing"), message.npos) << message;
   }
 }
 

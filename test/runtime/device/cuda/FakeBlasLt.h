@@ -9,6 +9,7 @@
 #include "runtime/device/cuda/DriverApi.h"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace rota::test {
@@ -38,6 +39,14 @@ public:
   FakeBlasLt(const FakeBlasLt &) = delete;
   FakeBlasLt &operator=(const FakeBlasLt &) = delete;
 
+  /// As loadBlasLt.
+  std::function<const cuda::BlasLtApi &()> loader() {
+    return [this]() -> const cuda::BlasLtApi & {
+      ++opened;
+      return api;
+    };
+  }
+
   cuda::BlasLtApi api;
   cuda::DriverApi driver;
 
@@ -46,6 +55,7 @@ public:
   bool isCaptured = false;
   cuda::Result allocation = cuda::kSuccess; // result of an allocation
 
+  int opened = 0;             // calls of the loader
   int live = 0;               // objects and allocations
   int searches = 0;           // calls of cublasLtMatmulAlgoGetHeuristic
   int computeType = 0;        // type of the last product

@@ -191,6 +191,16 @@ TEST(Gpu, SaysThatABlockHasLessMemory) {
   }
 }
 
+TEST(Driver, LoadsCodeWhenItIsAskedFor) {
+  constexpr const char *kLoading = "CUDA_MODULE_LOADING";
+  unsetenv(kLoading);
+  try {
+    loadDriver();
+  } catch (const InputError &) { // none is here
+  }
+  EXPECT_STREQ(std::getenv(kLoading), "LAZY");
+}
+
 TEST(Libraries, AreFoundBesideTheLoadersFolders) {
   test::TemporaryFolder folder;
   std::string packages = "lib/python3.12/site-packages/nvidia/cublas/lib";
