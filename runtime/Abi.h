@@ -43,6 +43,10 @@ typedef struct RotaGpuLaunch {
   // and its arguments; and the least number with 2^trips >= count.
   const struct RotaGpuLaunch *table;
   int64_t tableRows, tableBlocks; // rows and blocks of this launch there
+  // Not 0: argument `noteAt` is memory that the device gives, for a FullExperts
+  // (runtime/device/FullExperts.h), and the next one action * 2^32 + layer of
+  // the work.
+  int64_t noteAt;
 } RotaGpuLaunch;
 
 /// The most arguments of a launch that has a table.

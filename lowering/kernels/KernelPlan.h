@@ -88,6 +88,7 @@ struct LaunchShape {
   // The kernel for a table of such launches: RotaGpuLaunch::table.
   std::string table = {};
   int64_t tableRows = 0, tableBlocks = 0;
+  int64_t noteAt = 0; // RotaGpuLaunch::noteAt
 };
 
 /// The native kernels of a program in a module of their own: on a CPU functions

@@ -8,6 +8,7 @@
 
 #include "runtime/Abi.h"
 #include "runtime/Error.h"
+#include "runtime/device/FullExperts.h"
 #include "runtime/device/Parallel.h"
 #include "runtime/device/StepEnd.h"
 #include "runtime/program/Program.h"
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -245,6 +247,13 @@ public:
   /// a DeviceError came from; -1: not known.
   virtual void setPosition(int number) = 0;
   virtual int position() const = 0;
+  /// Names the call that the host asks for next, for fullExperts.
+  virtual void setCall(int action, int layer) {}
+  /// The first of the experts with too few rows that a kernel has met, since a
+  /// kernel cannot fail its action; of work whose results the host has.
+  virtual std::optional<FullExperts> fullExperts() const {
+    return std::nullopt;
+  }
 
   /// A point in the order of the work, and the time at which the device came to
   /// it, in seconds of a clock of its own; secondsAt waits for that. Points

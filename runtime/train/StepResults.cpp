@@ -29,6 +29,7 @@ PendingStep StepResults::start(int64_t t, bool withBubble) {
 void StepResults::read(const PendingStep &step, StepReport &progress) {
   const Program &program = rank.program();
   std::span<const char> bytes = step.results->wait();
+  rank.rethrowFullExperts();
   std::vector<double> result(static_cast<size_t>(kStepResults));
   std::memcpy(result.data(), bytes.data(), 8 * result.size());
   optimizer.finishNorm(result);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/gpu/experts/GpuGroupedCode.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "runtime/device/FullExperts.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <cstddef>
 #include <limits>
 
 using namespace mlir;
@@ -32,7 +36,65 @@ static Value loadIndex(GpuBuilder &k, Memory memory, Value at) {
 // Rows by matrices
 //===----------------------------------------------------------------------===//
 
-void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product) {
+/// The first of `count` numbers for which `isSo`, or -1 (i64).
+static Value firstOf(GpuBuilder &k, int64_t count,
+                     llvm::function_ref<Value(Value number)> isSo) {
+  return k.loop(k.i64(0), k.i64(count), 1, {k.i64(-1)},
+                [&](Value i, ValueRange found) -> SmallVector<Value> {
+                  Value number = k.sub(k.i64(count - 1), i);
+                  return {k.select(isSo(number), number, found[0])};
+                })[0];
+}
+
+/// Argument kNoteAt becomes a FullExperts, by one thread.
+static void noteFullExperts(GpuBuilder &k, const GroupShape &shape,
+                            const GroupTable &groups,
+                            const ExpertTiles &experts, bool hasOffset) {
+  Type i32 = k.ops().getI32Type(), i64 = k.ops().getI64Type();
+  auto rowsOf = [&](Value sequence, Value block) {
+    return loadIndex(k, groups.overfull(k, sequence), block);
+  };
+  Value block = firstOf(k, shape.blocks, [&](Value number) {
+    Value expert = k.mul(number, shape.expertsOfBlock());
+    return k.isLess(k.i64(0),
+                    loadIndex(k, experts.overfull(k, expert), k.i64(0)));
+  });
+  Memory note = k.argument(kNoteAt, i32);
+  Value place = LLVM::PtrToIntOp::create(k.ops(), i64, note.base);
+  Value call =
+      LLVM::PtrToIntOp::create(k.ops(), i64, k.argument(kNoteAt + 1, i32).base);
+  auto write = [&] {
+    Value sequence = firstOf(k, shape.batch, [&](Value number) {
+      return k.isLess(k.i64(0), rowsOf(number, block));
+    });
+    Value first = k.mul(block, shape.expertsOfBlock());
+    if (hasOffset)
+      first =
+          k.add(first, loadIndex(k, k.argument(kNoteAt + kNoteArguments, i32),
+                                 k.i64(0)));
+    constexpr int64_t half = int64_t(1) << 32;
+    auto store = [&](size_t byte, Value value) {
+      k.store(arith::TruncIOp::create(k.ops(), i32, value), note,
+              k.i64(byte / sizeof(int32_t)));
+    };
+    store(offsetof(FullExperts, rows), rowsOf(sequence, block));
+    store(offsetof(FullExperts, room), k.i64(shape.rowsOfBlock()));
+    store(offsetof(FullExperts, firstExpert), first);
+    store(offsetof(FullExperts, experts), k.i64(shape.expertsOfBlock()));
+    store(offsetof(FullExperts, sequence), sequence);
+    store(offsetof(FullExperts, action), k.div(call, half));
+    store(offsetof(FullExperts, layer), call);
+  };
+  k.when(k.isLess(k.i64(-1), block), [&] {
+    k.when(k.isLess(k.i64(0), place), [&] {
+      Value isFirst = k.isEqual(loadIndex(k, note, k.i64(0)), k.i64(0));
+      k.when(isFirst, write);
+    });
+  });
+}
+
+void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product,
+                        bool hasOffset) {
   constexpr int64_t threads = GpuTileProduct::kThreads;
   const GroupShape &shape = product.shape;
   int64_t tileRows = product.tile();
@@ -57,6 +119,8 @@ void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product) {
     k.store(k.div(k.add(sums[0], tileRows - 1), tileRows), counts, expert);
   });
   k.barrier();
+  k.when(k.isEqual(k.thread(), k.i32(0)),
+         [&] { noteFullExperts(k, shape, groups, experts, hasOffset); });
   Memory starts = experts.starts(k);
   k.loop(k.thread(), k.i32(shape.experts + 1), threads, [&](Value expert) {
     Value start =

@@ -12,7 +12,7 @@
 namespace rota::lowering {
 
 /// For each sequence the first row and the end of each expert's rows, and
-/// whether a block has fewer rows than its experts were given, all i32.
+/// the rows that each block needs where it has fewer, otherwise 0, all i32.
 class GroupTable {
 public:
   GroupTable(const GroupShape &shape, mlir::Value base)
@@ -59,7 +59,7 @@ public:
   Memory befores(GpuBuilder &k, mlir::Value expert) const {
     return part(k, k.mul(expert, stride(shape)));
   }
-  /// Whether an expert is in a block with too few rows in any sequence.
+  /// Not 0 where an expert is in a block with too few rows in any sequence.
   Memory overfull(GpuBuilder &k, mlir::Value expert) const {
     return k.offset(befores(k, expert), k.i64(shape.batch + 1));
   }
@@ -105,9 +105,15 @@ struct GroupedProduct {
   int64_t columnTiles() const { return llvm::divideCeil(out, tile()); }
 };
 
-/// Adds up the tiles of experts. Arguments: groups, tiles of experts. It has
-/// one block of GpuTileProduct::kThreads.
-void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product);
+/// The place of RotaGpuLaunch::noteAt in the next kernel.
+inline constexpr unsigned kNoteAt = 2, kNoteArguments = 2;
+
+/// Adds up the tiles of experts, and notes the first block of experts with too
+/// few rows where it is given memory for that. Arguments: groups, tiles of
+/// experts, that memory, the call's name, and the number in the model of the
+/// first expert with `hasOffset`. It has one block of GpuTileProduct::kThreads.
+void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product,
+                        bool hasOffset);
 
 class GroupedCode {
 public:

@@ -37,12 +37,12 @@ void emitGroups(RowBuilder &k, const GroupShape &shape, Value sequence) {
     GroupRows rows = rowsOfExpert(k, shape, counts, expert);
     k.storeIndex(rows.first, groups.firsts(k, sequence), expert);
     k.storeIndex(rows.end, groups.ends(k, sequence), expert);
-    // The last expert of a block says whether all rows have room.
+    // The last expert of a block says for how many rows there is no room.
     Value block = k.div(expert, shape.expertsOfBlock());
     Value next = k.mul(k.add(block, 1), shape.expertsOfBlock());
     k.when(k.isEqual(k.add(expert, 1), next), [&] {
-      Value isOver = k.isLess(rows.end, rows.whole);
-      k.storeIndex(k.select(isOver, k.i64(1), k.i64(0)),
+      Value needed = k.sub(rows.whole, k.mul(block, shape.rowsOfBlock()));
+      k.storeIndex(k.select(k.isLess(rows.end, rows.whole), needed, k.i64(0)),
                    groups.overfull(k, sequence), block);
     });
   });
@@ -68,20 +68,31 @@ FailureOr<KernelPlan> planGroups(Operation *op, const GroupShape &shape,
 }
 
 /// A plan that also adds up the tiles of experts, in temporary 1.
-FailureOr<KernelPlan> planTiles(Operation *op, const GroupedProduct &product,
+FailureOr<KernelPlan> planTiles(mlir::rota::GroupedProductOp op,
+                                const GroupedProduct &product,
                                 KernelLibrary &library) {
   const GroupShape &shape = product.shape;
+  KernelCall call{"", 1, 1, {{Kind::Temporary, 0}, {Kind::Temporary, 1}}};
+  for (int note = 0; note < kNoteArguments; ++note)
+    call.arguments.push_back({Kind::Scalar, 0}); // the device gives them
+  bool hasOffset = bool(op.getOffset());
+  if (hasOffset)
+    call.arguments.push_back({Kind::Operand, 3});
   FailureOr<KernelPlan> plan = planGroups(op, shape, 2, library);
-  FailureOr<std::string> symbol =
-      emitGpuKernel(library, op->getLoc(), "tiles_of_experts",
-                    shape.key() + " of " + std::to_string(product.tile()), 2,
-                    /*blocks=*/1, GroupedCode::kThreads,
-                    [&](GpuBuilder &k) { emitTilesOfExperts(k, product); });
+  FailureOr<std::string> symbol = emitGpuKernel(
+      library, op->getLoc(), "tiles_of_experts",
+      shape.key() + " of " + std::to_string(product.tile()) +
+          (hasOffset ? " from an offset" : ""),
+      call.arguments.size(), /*blocks=*/1, GroupedCode::kThreads,
+      [&](GpuBuilder &k) { emitTilesOfExperts(k, product, hasOffset); });
   if (failed(plan) || failed(symbol))
     return failure();
+  LaunchShape launch = library.getLaunchShape(*symbol);
+  launch.noteAt = kNoteAt;
+  library.setLaunchShape(*symbol, launch);
+  call.symbol = *symbol;
   plan->temporaries.push_back(ExpertTiles::count(shape) * 4);
-  plan->calls.push_back(
-      {*symbol, 1, 1, {{Kind::Temporary, 0}, {Kind::Temporary, 1}}});
+  plan->calls.push_back(std::move(call));
   return plan;
 }
 

@@ -6,6 +6,7 @@
 // copies that end in zeros. The parts of an expert's rows depend on the counts
 // and not on threads, and so do the bits of a row.
 #include "runtime/GroupedAbi.h"
+#include "runtime/device/FullExperts.h"
 #include "runtime/device/GemmShape.h"
 #include "runtime/device/Parallel.h"
 #include "runtime/device/Profile.h"
@@ -48,13 +49,13 @@ bool checkCounts(const GroupedCall &call) {
         sum += counts[i];
       if (sum <= call.rowsOfBlock())
         continue;
-      reportFailure(
-          call.context,
-          fmt::format("rows of experts {} to {} in sequence {} of a "
-                      "microbatch: expected at most {}, got {}",
-                      call.firstExpert + first,
-                      call.firstExpert + first + call.expertsOfBlock() - 1,
-                      sequence, call.rowsOfBlock(), sum));
+      FullExperts full;
+      full.rows = static_cast<int32_t>(sum);
+      full.room = static_cast<int32_t>(call.rowsOfBlock());
+      full.firstExpert = static_cast<int32_t>(call.firstExpert + first);
+      full.experts = static_cast<int32_t>(call.expertsOfBlock());
+      full.sequence = static_cast<int32_t>(sequence);
+      reportFailure(call.context, toString(full));
       return false;
     }
   return true;

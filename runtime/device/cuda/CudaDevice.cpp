@@ -38,7 +38,7 @@ CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu,
     : ownGpu(std::move(gpu)), compute(*ownGpu), fork(*ownGpu, false),
       join(*ownGpu, false), products(std::move(products)),
       staging(*ownGpu, kStagingBytes), reads(*ownGpu), clock(*ownGpu),
-      progress(*ownGpu, sizeof(int32_t)) {
+      progress(*ownGpu, sizeof(int32_t)), notes(*ownGpu, sizeof(FullExperts)) {
   *reinterpret_cast<int32_t *>(progress.data()) = -1;
 }
 
@@ -210,6 +210,11 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
     std::vector<void *> addresses; // addresses of the arguments
     for (int64_t i = 0; i < form.arguments; ++i)
       addresses.push_back(const_cast<void **>(&args[i]));
+    char *place = notes.data();
+    if (form.noteAt > 0) {
+      addresses[static_cast<size_t>(form.noteAt)] = &place;
+      addresses[static_cast<size_t>(form.noteAt) + 1] = &call;
+    }
     ++launchCount;
     ownGpu->check(ownGpu->api().launch(
                       function, form.grid[0], form.grid[1], form.grid[2],
@@ -361,6 +366,17 @@ void CudaDevice::setPosition(int number) {
 
 int CudaDevice::position() const {
   return *reinterpret_cast<const volatile int32_t *>(progress.data());
+}
+
+void CudaDevice::setCall(int action, int layer) {
+  call = static_cast<uint64_t>(action) << 32 | static_cast<uint32_t>(layer);
+}
+
+std::optional<FullExperts> CudaDevice::fullExperts() const {
+  const char *place = notes.data();
+  if (*reinterpret_cast<const volatile int32_t *>(place) == 0)
+    return std::nullopt;
+  return *reinterpret_cast<const FullExperts *>(place);
 }
 
 namespace {

@@ -71,6 +71,8 @@ public:
   bool isAsynchronous() const override { return true; }
   void setPosition(int number) override;
   int position() const override;
+  void setCall(int action, int layer) override;
+  std::optional<FullExperts> fullExperts() const override;
   TimePoint mark() override { return clock.mark(computeStream()); }
   double secondsAt(TimePoint point) override { return clock.secondsAt(point); }
   void forget(TimePoint point) override { clock.forget(point); }
@@ -119,6 +121,8 @@ private:
   PinnedReads reads;
   EventClock clock;
   PinnedBuffer progress; // i32: the position that the GPU has come to
+  PinnedBuffer notes;    // a FullExperts
+  uint64_t call = 0;     // action and layer of the work that is asked for
   int64_t launchCount = 0;
   GatheredLaunches *gathered = nullptr; // inside of launchTogether
   // Inside of prepareTasks, where nothing is done.

@@ -99,12 +99,24 @@ ProcessRanks::ProcessRanks(const Executable &executable, Connection &connection,
                        profile);
 }
 
+namespace {
+/// The cause of what other ranks throw, which may be earlier.
+struct FullExpertsError : RunError {
+  using RunError::RunError;
+};
+} // namespace
+
 /// A failure of the device says which work it came from.
 static void runOne(Rank &rank, const std::function<void(Rank &rank)> &body) {
   try {
     body(rank);
   } catch (const DeviceError &error) {
     throw RunError(rank.explain(error.what()));
+  } catch (const std::exception &) {
+    // What full experts leave behind may have failed this rank or another.
+    if (std::optional<std::string> full = rank.fullExperts())
+      throw FullExpertsError(*full);
+    throw;
   }
 }
 
@@ -121,7 +133,7 @@ void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
       } catch (const std::exception &error) {
         {
           std::lock_guard lock(mutex);
-          if (!first) {
+          if (!first || dynamic_cast<const FullExpertsError *>(&error)) {
             first = std::current_exception();
             if (!dynamic_cast<const InputError *>(&error))
               failed = ranks[i].number();

@@ -77,10 +77,30 @@ std::string Rank::reached() const {
 std::string Rank::explain(const std::string &failure, int number) const {
   if (int reached = device().position(); reached >= 0)
     number = reached;
+  return failureAt(number, failure);
+}
+
+std::string Rank::failureAt(int number, const std::string &failure) const {
   if (number < 0 || !positions)
     return fmt::format("rank {}: {}", this->number(), failure);
   return fmt::format("rank {}: {}: {}", this->number(), (*positions)[number],
                      failure);
+}
+
+std::optional<std::string> Rank::fullExperts() const {
+  std::optional<FullExperts> full = device().fullExperts();
+  if (!full)
+    return std::nullopt;
+  return failureAt(full->action, atLayer(full->layer, toString(*full)));
+}
+
+std::string atLayer(int layer, const std::string &failure) {
+  return layer < 0 ? failure : fmt::format("layer {}: {}", layer, failure);
+}
+
+void Rank::rethrowFullExperts() const {
+  if (std::optional<std::string> full = fullExperts())
+    throw RunError(*full);
 }
 
 void Rank::waitAtStepEnd(Request request) {

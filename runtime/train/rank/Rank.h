@@ -15,8 +15,12 @@
 #include "runtime/train/rank/TaskContext.h"
 
 #include <memory>
+#include <optional>
 
 namespace rota {
+
+/// The message of a failure in a layer of an action; -1: in none.
+std::string atLayer(int layer, const std::string &failure);
 
 /// A program and the compiled functions that its numbers mean. It does not own
 /// them.
@@ -114,6 +118,10 @@ public:
   /// The message of a failure of the device: it names the action whose work
   /// failed, or else the action `number` (-1: none).
   std::string explain(const std::string &failure, int number = -1) const;
+  /// The error of experts that a GPU has found to be full, as on a host.
+  std::optional<std::string> fullExperts() const;
+  /// Throws it as RunError. The host has the results of the work in question.
+  void rethrowFullExperts() const;
   /// TaskContext::waitedSeconds, but for second halves of pairs, during which
   /// the first half computes.
   double inTaskSeconds() const { return firstTasks.waitedSeconds(); }
@@ -128,6 +136,8 @@ public:
   void rethrowFailure() const;
 
 private:
+  std::string failureAt(int number, const std::string &failure) const;
+
   Executable executable;
   Links links;
   Cores &coreSet;

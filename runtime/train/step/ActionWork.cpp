@@ -78,6 +78,7 @@ ActionWork::Done ActionWork::work(int number, RunMode mode,
     for (const Clear &clear : form.clears)
       rank.device().zero(context, rank.at(clear.offset), clear.bytes);
   for (const Call &call : callsOf(form, mode)) {
+    rank.device().setCall(number, call.layer);
     runCall(rank, context, call, stage.slotsOf(number),
             stage.actions[number].microbatch);
     if (context->failed) {
@@ -106,8 +107,8 @@ void ActionWork::checkFailed(const Done &done, RotaContext *context) {
     return;
   rank.rethrowFailure();
   std::string text = context->failure;
-  if (done.failed && done.failed->layer >= 0 && !rank.device().isAsynchronous())
-    text = fmt::format("layer {}: {}", done.failed->layer, text);
+  if (done.failed && !rank.device().isAsynchronous())
+    text = atLayer(done.failed->layer, text);
   throw RunError(rank.explain(text, done.span.action));
 }
 

@@ -73,6 +73,7 @@ Loss gatherLoss(Rank &rank, int64_t accumulationSteps) {
   std::vector<char> result(static_cast<size_t>(places.resultBytes));
   rank.device().read(rank.runtimeAt(places.result), result.data(),
                      places.resultBytes);
+  rank.rethrowFullExperts();
   return finishLoss(rank, result, accumulationSteps);
 }
 
