@@ -5,6 +5,7 @@
 #ifndef ROTA_LOWERING_CPU_OBJECT_H
 #define ROTA_LOWERING_CPU_OBJECT_H
 
+#include "lowering/kernels/PairProducts.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/program/DeviceKind.h"
 
@@ -37,6 +38,9 @@ createTargetMachine(mlir::Location loc, const TargetOptions &options);
 
 /// Bits in a vector register of the machine: 512, 256 or 128.
 unsigned vectorBits(const llvm::TargetMachine &machine);
+
+/// How the machine adds products of bf16 fastest.
+PairProducts pairProducts(const llvm::TargetMachine &machine);
 
 /// Turns a module of func, scf, cf, vector, arith, math and llvm ops into one
 /// of llvm ops alone.

@@ -11,9 +11,10 @@ namespace {
 
 class CpuCode : public DeviceCode {
 public:
-  explicit CpuCode(unsigned vectorBits) : vectorBits(vectorBits) {}
+  explicit CpuCode(const llvm::TargetMachine &host)
+      : kernelTarget(vectorTarget(vectorBits(host), pairProducts(host))) {}
 
-  KernelTarget target() const override { return vectorTarget(vectorBits); }
+  KernelTarget target() const override { return kernelTarget; }
   std::optional<std::string> codeOptions() const override { return "cpu"; }
   FailureOr<KernelObjects> emitKernels(KernelLibrary &library,
                                        llvm::TargetMachine &host) override {
@@ -25,14 +26,14 @@ public:
   }
 
 private:
-  unsigned vectorBits;
+  KernelTarget kernelTarget;
 };
 
 } // namespace
 
 std::unique_ptr<DeviceCode> makeCpuCode(const TargetOptions &,
                                         const llvm::TargetMachine &host) {
-  return std::make_unique<CpuCode>(vectorBits(host));
+  return std::make_unique<CpuCode>(host);
 }
 
 } // namespace rota::lowering

@@ -21,8 +21,9 @@ static unsigned bytesOf(Type element) {
 }
 
 KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, ValueRange pointers,
-                             Value begin, Value end, unsigned vectorBits)
-    : RowBuilder(b), laneCount(vectorBits / 32),
+                             Value begin, Value end, const KernelTarget &target)
+    : RowBuilder(b), laneCount(target.vectorBits / 32),
+      pairProducts(target.pairs),
       vecType(VectorType::get({laneCount}, b.getF32Type())),
       intVecType(VectorType::get({laneCount}, b.getI32Type())),
       pointers(pointers), beginRow(begin), endRow(end),
@@ -136,10 +137,10 @@ Value KernelBuilder::largestOf(Memory values, int64_t count) {
               })[1];
 }
 
-Value KernelBuilder::mask(int64_t count) {
-  SmallVector<bool> bits(laneCount, false);
+Value KernelBuilder::mask(int64_t count, int64_t lanes) {
+  SmallVector<bool> bits(lanes, false);
   std::fill_n(bits.begin(), count, true);
-  auto type = VectorType::get({laneCount}, b.getI1Type());
+  auto type = VectorType::get({lanes}, b.getI1Type());
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, bits));
 }
 
@@ -161,8 +162,9 @@ Value KernelBuilder::loadVector(Memory memory, Value index, int64_t count,
                                 Attribute(b.getFloatAttr(element, filler))));
   if (moved != stored)
     absent = arith::BitcastOp::create(b, moved, absent);
-  Value value = LLVM::MaskedLoadOp::create(
-      b, moved, address(memory, index), mask(count), absent, bytesOf(element));
+  Value value = LLVM::MaskedLoadOp::create(b, moved, address(memory, index),
+                                           mask(count, laneCount), absent,
+                                           bytesOf(element));
   if (moved == stored)
     return value;
   value = arith::BitcastOp::create(b, stored, value);
@@ -206,8 +208,8 @@ void KernelBuilder::storeVector(Value value, Memory memory, Value index,
     value = arith::BitcastOp::create(
         b, VectorType::get({laneCount}, maskedElement(b, element)), value);
   }
-  LLVM::MaskedStoreOp::create(b, value, address(memory, index), mask(count),
-                              bytesOf(element));
+  LLVM::MaskedStoreOp::create(b, value, address(memory, index),
+                              mask(count, laneCount), bytesOf(element));
 }
 
 Value KernelBuilder::splat(float value) {
@@ -303,7 +305,7 @@ emitDedicated(KernelLibrary &library, StringRef prefix, StringRef key,
                            [&](ImplicitLocOpBuilder &b, ValueRange pointers,
                                Value begin, Value end) {
                              KernelBuilder k(b, pointers, begin, end,
-                                             library.getVectorBits());
+                                             library.getTarget());
                              body(k);
                            });
         return success();

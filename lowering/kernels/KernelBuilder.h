@@ -14,7 +14,7 @@ class KernelBuilder : public RowBuilder {
 public:
   /// Writes into the function that emitKernelFunction has opened, at `b`.
   KernelBuilder(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange pointers,
-                mlir::Value begin, mlir::Value end, unsigned vectorBits);
+                mlir::Value begin, mlir::Value end, const KernelTarget &target);
 
   int64_t lanes() const override { return laneCount; }
   mlir::Value begin() const { return beginRow; }
@@ -79,12 +79,31 @@ public:
   mlir::Value countFrom(mlir::Value first);
   mlir::Value broadcastIndex(mlir::Value index);
 
+  // Pairs of bf16, where the target adds products of pairs: i32, or lanes() of
+  // them.
+  PairProducts pairs() const { return pairProducts; }
+  /// `count` neighbouring bf16: at most 2 in a pair, 2 * lanes() in a vector of
+  /// pairs, zeros beyond.
+  mlir::Value loadBf16Pair(Memory memory, mlir::Value index, int64_t count);
+  mlir::Value loadBf16Pairs(Memory memory, mlir::Value index, int64_t count);
+  /// The pairs of the lanes of two vectors, whose numbers bf16 has exactly.
+  mlir::Value pairOf(mlir::Value first, mlir::Value second);
+  /// The pairs of neighbouring lanes of the row `low`, `high`, rounded to
+  /// nearest even. vcvtne2ps2bf16 takes denormals as zero, as does vdpbf16ps.
+  mlir::Value roundToPairs(mlir::Value low, mlir::Value high);
+  /// The pairs of the lanes of two such rows, in their vector number `v`.
+  mlir::Value pairsOfRows(mlir::Value first, mlir::Value second, int64_t v);
+  /// `sums` plus the products of the second of each pair, rounded, plus those
+  /// of the first, rounded: the order of vdpbf16ps.
+  mlir::Value addPairProducts(mlir::Value x, mlir::Value y, mlir::Value sums);
+
 private:
   mlir::Value like(mlir::Value shape, float value);
   mlir::Value address(Memory memory, mlir::Value index);
-  mlir::Value mask(int64_t count);
+  mlir::Value mask(int64_t count, int64_t lanes);
 
   int64_t laneCount;
+  PairProducts pairProducts;
   mlir::VectorType vecType, intVecType;
   mlir::ValueRange pointers;
   mlir::Value beginRow, endRow;

@@ -7,6 +7,7 @@
 
 #include "ir/rota/Rota.h"
 #include "lowering/kernels/KernelEmitters.h"
+#include "lowering/kernels/PairProducts.h"
 #include "llvm/ADT/StringMap.h"
 #include <array>
 #include <optional>
@@ -73,11 +74,13 @@ struct KernelTarget {
   EmitRows *emitRows = nullptr;
   unsigned vectorBits = 0;      // size of a vector register; 0: not used
   EmitSums *emitSums = nullptr; // null: sums follow what they sum
+  PairProducts pairs = PairProducts::None;
 };
 
 /// A CPU whose vector registers have `vectorBits`.
-inline KernelTarget vectorTarget(unsigned vectorBits) {
-  return {vectorEmitters(), emitVectorRows, vectorBits};
+inline KernelTarget vectorTarget(unsigned vectorBits,
+                                 PairProducts pairs = PairProducts::None) {
+  return {vectorEmitters(), emitVectorRows, vectorBits, nullptr, pairs};
 }
 
 /// The threads that run a kernel on a GPU.
@@ -90,6 +93,11 @@ struct LaunchShape {
   int64_t tableRows = 0, tableBlocks = 0;
   int64_t noteAt = 0; // RotaGpuLaunch::noteAt
 };
+
+/// A CPU with products of pairs, for code that any CPU runs.
+inline KernelTarget emulatedPairsTarget() {
+  return vectorTarget(512, PairProducts::Emulated);
+}
 
 /// The native kernels of a program in a module of their own: on a CPU functions
 /// `void(ptr args, i64 begin, i64 end)` of explicit vector code, on a GPU the

@@ -52,7 +52,8 @@ static CompiledOp::Buffer bufferOf(Type type) {
 std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
                                                std::vector<bool> accumulate,
                                                const std::string &cpu,
-                                               llvm::CodeGenOptLevel level) {
+                                               llvm::CodeGenOptLevel level,
+                                               bool emulatesPairs) {
   std::unique_ptr<CompiledOp> compiled(new CompiledOp());
   auto module = parseSourceString<ModuleOp>(source, &compiled->context);
   Operation *op = module ? findOp(*module) : nullptr;
@@ -69,7 +70,11 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
     return nullptr;
   (*machine)->setOptLevel(level);
   compiled->library = std::make_unique<lowering::KernelLibrary>(
-      &compiled->context, lowering::vectorBits(**machine));
+      &compiled->context,
+      emulatesPairs
+          ? lowering::emulatedPairsTarget()
+          : lowering::vectorTarget(lowering::vectorBits(**machine),
+                                   lowering::pairProducts(**machine)));
   auto plan = lowering::planKernels(op, flags, *compiled->library);
   if (failed(plan))
     return nullptr;

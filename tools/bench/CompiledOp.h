@@ -30,17 +30,21 @@ public:
   /// Compiles the first op of the first function in `source` that is neither a
   /// constant nor a terminator, for the processor `cpu` (as -march names it).
   /// Where it has no kernels of its own, row-aligned ops are fused first.
-  /// Errors are printed; the result is then null.
+  /// `emulatesPairs` makes the code of processors that multiply bf16 by pairs,
+  /// but for those instructions. Errors are printed; the result is then null.
   static std::unique_ptr<CompiledOp>
   create(const std::string &source, std::vector<bool> accumulate = {},
          const std::string &cpu = "native",
-         llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
+         llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default,
+         bool emulatesPairs = false);
   ~CompiledOp();
 
   /// Runs all calls; a buffer per operand, then one per result.
   /// rotaLaunch divides the rows.
   void run(RotaContext *context, std::vector<void *> buffers);
 
+  /// How products of bf16 are added.
+  lowering::PairProducts pairs() const { return library->getTarget().pairs; }
   /// The cost that the compiler gives the op.
   const mlir::rota::Cost &cost() const { return price; }
   /// A buffer per operand, then one per result.

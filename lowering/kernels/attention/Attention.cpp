@@ -37,14 +37,17 @@ public:
       distance = k.argument(next++, k.ops().getI32Type());
     }
     int64_t block = code.queryBlock();
-    queries = k.stack(shape.size * block);
+    queries = code.operand(shape.size, block);
     sums = k.stack(shape.valueSize * block);
     scores = k.stack(AttentionCode::kKeyBlock * block);
+    weights = code.takesPairs() ? code.operand(AttentionCode::kKeyBlock, block)
+                                : scores;
     lines = k.stack(block);
     if (!shape.element.isF32()) {
-      keySpace = k.stack(AttentionCode::kKeyBlock * code.padded(shape.size));
+      keySpace =
+          code.operand(AttentionCode::kKeyBlock, code.padded(shape.size));
       valueSpace =
-          k.stack(AttentionCode::kKeyBlock * code.padded(shape.valueSize));
+          code.operand(AttentionCode::kKeyBlock, code.padded(shape.valueSize));
     }
   }
 
@@ -63,8 +66,8 @@ private:
   /// One block of queries, from `first` on.
   void emitBlock(Value batch, Value head, Value first) {
     Value keyHead = k.div(head, shape.group());
-    code.loadBlock(code.queryRows(tensors[0], batch, head), first, shape.scale,
-                   queries, nullptr);
+    code.loadOperand(code.queryRows(tensors[0], batch, head), first,
+                     shape.scale, queries, nullptr);
     Value line = k.add(
         k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence), first);
     SmallVector<Value> initial = initialState(batch, head, first, line);
@@ -142,7 +145,8 @@ private:
     SmallVector<Value> weight = emitWeights(highest, count);
     for (int64_t v = 0; v < kVectors; ++v)
       state.push_back(k.fma(carried[kVectors + v], shrink[v], weight[v]));
-    code.addWeightedKeys(sums, shrink, values, count, scores);
+    code.addWeightedKeys(sums, shrink, code.pairRows(values, count, valueSpace),
+                         count, weights);
     return state;
   }
 
@@ -157,9 +161,8 @@ private:
           SmallVector<Value> block = code.keysByBlock(keys, i, rows, queries);
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t v = 0; v < kVectors; ++v) {
-              Value score = block[r * kVectors + v];
-              if (shape.softCap != 0.0f)
-                score = k.mulf(code.bend(score), k.splat(shape.softCap));
+              Value score = code.scaled(block[r * kVectors + v]);
+              score = code.capped(score);
               score = code.maskKey(score, k.add(k.add(key, i), r), masked[v],
                                    -std::numeric_limits<float>::infinity());
               k.storeVector(score, scores, code.blockIndex(i, r, v), k.lanes());
@@ -170,21 +173,21 @@ private:
         });
   }
 
-  /// Replaces scores by exp(score - highest); returns their sums over the keys.
+  /// Writes the weights exp(score - highest); returns their sums over the keys.
   SmallVector<Value> emitWeights(ArrayRef<Value> highest, Value count) {
     SmallVector<Value> zeros(kVectors, k.splat(0.0f));
     return code.keyGroups(
         count, 4, zeros, [&](Value i, int64_t rows, ValueRange before) {
-          SmallVector<Value> total(before);
+          SmallVector<Value> total(before), block;
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t v = 0; v < kVectors; ++v) {
-              Value at = code.blockIndex(i, r, v);
-              Value weight = k.exp(
-                  k.subf(k.loadVector(scores, at, k.lanes()), highest[v]));
-              k.storeVector(weight, scores, at, k.lanes());
-              total[v] = k.addf(total[v], weight);
+              Value score =
+                  k.loadVector(scores, code.blockIndex(i, r, v), k.lanes());
+              block.push_back(k.exp(k.subf(score, highest[v])));
+              total[v] = k.addf(total[v], block.back());
             }
           }
+          code.storeByKeys(block, i, weights);
           return total;
         });
   }
@@ -197,8 +200,9 @@ private:
   Memory previous{}, previousLogsumexp{}, position{}, distance{};
   Memory queries, sums; // [size][query], [valueSize][query]
   Memory scores;        // [key][query]
+  Memory weights;       // [key][query], in place of scores if they are f32
   Memory lines;         // [query]
-  Memory keySpace, valueSpace;
+  Memory keySpace{}, valueSpace{};
 };
 
 } // namespace

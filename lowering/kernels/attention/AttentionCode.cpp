@@ -41,7 +41,8 @@ LogicalResult checkHeadSize(Operation *op, const AttentionShape &shape) {
 }
 
 AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
-    : k(k), shape(shape) {
+    : k(k), shape(shape),
+      pairs(k.pairs() != PairProducts::None && shape.element.isBF16()) {
   if (shape.hasDocuments)
     starts = k.local(queryBlock(), k.ops().getI32Type());
 }
@@ -57,11 +58,10 @@ StridedRows AttentionCode::rowsOf(Memory memory, Value batch, Value head,
   return {k.offset(memory, start), stride, size};
 }
 
-void AttentionCode::sizeChunks(
-    int64_t size, llvm::function_ref<void(Value d, int64_t count)> body) {
-  int64_t whole = size / k.lanes() * k.lanes();
+void AttentionCode::chunks(int64_t size, int64_t most, ChunkBody body) {
+  int64_t whole = size / most * most;
   if (whole > 0)
-    k.loop(0, whole, k.lanes(), [&](Value d) { body(d, k.lanes()); });
+    k.loop(0, whole, most, [&](Value d) { body(d, most); });
   if (whole < size)
     body(k.i64(whole), size - whole);
 }
@@ -98,9 +98,7 @@ void AttentionCode::loadBlock(StridedRows rows, Value first, float factor,
     sizeChunks(rows.size, [&](Value d, int64_t count) {
       SmallVector<Value> square;
       for (int64_t r = 0; r < lanes; ++r) {
-        Value row = k.add(k.add(first, query), r);
-        if (isRagged())
-          row = k.min(row, k.i64(shape.sequence - 1));
+        Value row = queryRow(k.add(k.add(first, query), r));
         Value value =
             k.loadVector(rows.memory, k.add(k.mul(row, rows.stride), d), count);
         if (factor != 1.0f)
@@ -116,6 +114,47 @@ void AttentionCode::loadBlock(StridedRows rows, Value first, float factor,
         k.storeVector(square[j], transposed,
                       k.add(k.mul(k.add(d, j), queryBlock()), query), lanes);
     });
+  });
+}
+
+void AttentionCode::loadOperand(StridedRows rows, Value first, float factor,
+                                Memory transposed, const Memory *copy) {
+  if (!pairs)
+    return loadBlock(rows, first, factor, transposed, copy);
+  int64_t lanes = k.lanes();
+  k.loop(0, queryBlock(), lanes, [&](Value query) {
+    chunks(rows.size, 2 * lanes, [&](Value d, int64_t count) {
+      SmallVector<Value> square;
+      for (int64_t r = 0; r < lanes; ++r) {
+        Value row = queryRow(k.add(k.add(first, query), r));
+        square.push_back(k.loadBf16Pairs(
+            rows.memory, k.add(k.mul(row, rows.stride), d), count));
+      }
+      k.transpose(square);
+      for (int64_t j = 0; j < (count + 1) / 2; ++j)
+        k.storeVector(square[j], transposed,
+                      k.add(k.mul(k.add(k.div(d, 2), j), queryBlock()), query),
+                      lanes);
+    });
+  });
+  if (copy)
+    k.loop(0, queryBlock(), 2, [&](Value query) {
+      Value row = k.add(first, query);
+      storePairs(rows, queryRow(row), queryRow(k.add(row, 1)), *copy,
+                 k.mul(k.div(query, 2), padded(rows.size)));
+    });
+}
+
+void AttentionCode::storePairs(StridedRows rows, Value first, Value second,
+                               Memory space, Value at) {
+  sizeChunks(rows.size, [&](Value d, int64_t count) {
+    auto load = [&](Value row) {
+      return row ? k.loadVector(rows.memory, k.add(k.mul(row, rows.stride), d),
+                                count)
+                 : k.splat(0.0f);
+    };
+    k.storeVector(k.pairOf(load(first), load(second)), space, k.add(at, d),
+                  k.lanes());
   });
 }
 
@@ -147,7 +186,7 @@ void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
 StridedRows AttentionCode::widenRows(StridedRows rows, Value first, Value count,
                                      Memory space) {
   Memory from = k.offset(rows.memory, k.mul(first, rows.stride));
-  if (rows.memory.element.isF32())
+  if (rows.memory.element.isF32() || pairs)
     return {from, rows.stride, rows.size};
   int64_t stride = padded(rows.size);
   k.loop(k.i64(0), count, 1, [&](Value row) {
@@ -156,6 +195,19 @@ StridedRows AttentionCode::widenRows(StridedRows rows, Value first, Value count,
           k.loadVector(from, k.add(k.mul(row, rows.stride), d), columns);
       k.storeVector(value, space, k.add(k.mul(row, stride), d), k.lanes());
     });
+  });
+  return {space, stride, rows.size};
+}
+
+StridedRows AttentionCode::pairRows(StridedRows rows, Value count,
+                                    Memory space) {
+  if (!pairs)
+    return rows;
+  int64_t stride = padded(rows.size);
+  keyGroups(count, 2, {}, [&](Value row, int64_t found, ValueRange) {
+    storePairs(rows, row, found == 2 ? k.add(row, 1) : Value(), space,
+               k.mul(k.div(row, 2), stride));
+    return SmallVector<Value>();
   });
   return {space, stride, rows.size};
 }
@@ -209,16 +261,26 @@ AttentionCode::product(int64_t rows, int64_t vectors, Value depth,
                        llvm::function_ref<Value(Value i, int64_t r)> left,
                        llvm::function_ref<Value(Value i, int64_t v)> right) {
   return k.loop(k.i64(0), depth, 1, initial, [&](Value i, ValueRange sums) {
-    SmallVector<Value> factors, next;
-    for (int64_t v = 0; v < vectors; ++v)
-      factors.push_back(right(i, v));
-    for (int64_t r = 0; r < rows; ++r) {
-      Value scalar = k.broadcast(left(i, r));
-      for (int64_t v = 0; v < vectors; ++v)
-        next.push_back(k.fma(scalar, factors[v], sums[r * vectors + v]));
-    }
-    return next;
+    return addProducts(rows, vectors, i, sums, left, right);
   });
+}
+
+SmallVector<Value> AttentionCode::addProducts(
+    int64_t rows, int64_t vectors, Value i, ValueRange sums,
+    llvm::function_ref<Value(Value i, int64_t r)> left,
+    llvm::function_ref<Value(Value i, int64_t v)> right) {
+  SmallVector<Value> factors, next;
+  for (int64_t v = 0; v < vectors; ++v)
+    factors.push_back(right(i, v));
+  for (int64_t r = 0; r < rows; ++r) {
+    Value scalar = k.broadcast(left(i, r));
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value sum = sums[r * vectors + v];
+      next.push_back(pairs ? k.addPairProducts(scalar, factors[v], sum)
+                           : k.fma(scalar, factors[v], sum));
+    }
+  }
+  return next;
 }
 
 Value AttentionCode::blockIndex(Value row, int64_t addRow, int64_t vector) {
@@ -230,14 +292,27 @@ SmallVector<Value> AttentionCode::keysByBlock(StridedRows keys, Value first,
                                               int64_t rows, Memory transposed) {
   SmallVector<Value> zeros(rows * kVectors, k.splat(0.0f));
   Memory from = k.offset(keys.memory, k.mul(first, keys.stride));
-  return product(
-      rows, kVectors, k.i64(keys.size), zeros,
-      [&](Value d, int64_t r) {
-        return k.load(from, k.add(d, r * keys.stride));
-      },
-      [&](Value d, int64_t v) {
-        return k.loadVector(transposed, blockIndex(d, 0, v), k.lanes());
-      });
+  auto query = [&](Value d, int64_t v) {
+    return k.loadVector(transposed, blockIndex(d, 0, v), k.lanes());
+  };
+  if (!pairs)
+    return product(
+        rows, kVectors, k.i64(keys.size), zeros,
+        [&](Value d, int64_t r) {
+          return k.load(from, k.add(d, r * keys.stride));
+        },
+        query);
+  int64_t count = 2;
+  auto key = [&](Value pair, int64_t r) {
+    return k.loadBf16Pair(from, k.add(k.mul(pair, 2), r * keys.stride), count);
+  };
+  int64_t whole = keys.size / 2;
+  SmallVector<Value> sums =
+      product(rows, kVectors, k.i64(whole), zeros, key, query);
+  if (keys.size % 2 == 0)
+    return sums;
+  count = 1;
+  return addProducts(rows, kVectors, k.i64(whole), sums, key, query);
 }
 
 void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
@@ -251,7 +326,7 @@ void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
         initial.push_back(factor.empty() ? sum : k.mulf(sum, factor[v]));
       }
     SmallVector<Value> result = product(
-        rows, kVectors, count, initial,
+        rows, kVectors, pairs ? k.div(k.add(count, 1), 2) : count, initial,
         [&](Value key, int64_t r) {
           return k.load(keys.memory,
                         k.add(k.add(k.mul(key, keys.stride), d), r));
@@ -274,6 +349,7 @@ void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
 void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
                                        Memory weights, Memory values) {
   int64_t lanes = k.lanes(), most = lanes >= 16 ? 4 : 2;
+  int64_t depth = pairs ? queryBlock() / 2 : queryBlock();
   // One register block: `rows` keys by `columns` of the head from d on.
   auto add = [&](Value key, int64_t rows, Value d, int64_t columns) {
     int64_t vectors = (columns + lanes - 1) / lanes;
@@ -289,9 +365,10 @@ void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
       for (int64_t v = 0; v < vectors; ++v)
         initial.push_back(k.loadVector(sums.memory, place(r, v), countOf(v)));
     SmallVector<Value> result = product(
-        rows, vectors, k.i64(queryBlock()), initial,
+        rows, vectors, k.i64(depth), initial,
         [&](Value query, int64_t r) {
-          return k.load(weights, k.add(blockIndex(key, r, 0), query));
+          return k.load(weights,
+                        k.add(k.add(k.mul(key, depth), r * depth), query));
         },
         [&](Value query, int64_t v) {
           return k.loadVector(
@@ -312,6 +389,50 @@ void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
       add(key, rows, k.i64(whole), sums.size - whole);
     return SmallVector<Value>();
   });
+}
+
+SmallVector<Value> AttentionCode::roundedRows(ArrayRef<Value> block) {
+  SmallVector<Value> rows;
+  for (size_t at = 0; at < block.size(); at += kVectors)
+    rows.push_back(k.roundToPairs(block[at], block[at + 1]));
+  return rows;
+}
+
+void AttentionCode::storeByKeys(ArrayRef<Value> block, Value i,
+                                Memory weights) {
+  if (!pairs) {
+    for (auto [at, weight] : llvm::enumerate(block))
+      k.storeVector(weight, weights,
+                    blockIndex(i, at / kVectors, at % kVectors), k.lanes());
+    return;
+  }
+  SmallVector<Value> rows = roundedRows(block);
+  if (rows.size() % 2 != 0)
+    rows.push_back(k.roundToPairs(k.splat(0.0f), k.splat(0.0f)));
+  for (size_t r = 0; r < rows.size(); r += 2)
+    for (int64_t v = 0; v < kVectors; ++v)
+      k.storeVector(k.pairsOfRows(rows[r], rows[r + 1], v), weights,
+                    blockIndex(k.div(i, 2), r / 2, v), k.lanes());
+}
+
+void AttentionCode::storeByQueries(ArrayRef<Value> block, Value i,
+                                   Memory weights) {
+  if (!pairs)
+    return;
+  int64_t width = queryBlock() / 2;
+  for (auto [r, row] : llvm::enumerate(roundedRows(block)))
+    k.storeVector(row, weights, k.add(k.mul(i, width), int64_t(r) * width),
+                  k.lanes());
+}
+
+Value AttentionCode::capped(Value score, const Memory *bends, Value at) {
+  if (shape.softCap == 0.0f)
+    return score;
+  Value bent = k.tanh(k.mulf(score, k.splat(1.0f / shape.softCap)));
+  if (bends)
+    k.storeVector(k.subf(k.splat(1.0f), k.mulf(bent, bent)), *bends, at,
+                  k.lanes());
+  return k.mulf(bent, k.splat(shape.softCap));
 }
 
 SmallVector<AttentionCode::MaskedQueries>

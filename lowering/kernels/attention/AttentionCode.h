@@ -7,6 +7,12 @@
 //
 //   scores[key][query]  = sum over d of K[key][d] * Qt[d][query]
 //   out[d][query]      += sum over keys of V[key][d] * P[key][query]
+//
+// Operands in bf16 are multiplied by pairs where the processor does so
+// (PairProducts). What a product sums over is then the pair's dimension, and
+// the first one of the operand that lies across the lanes: Qt[d/2][query]. Keys
+// are read as they lie in memory, values from [key/2][d]. Weights, and the
+// cotangents of scores, are rounded to bf16.
 #ifndef ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONCODE_H
 #define ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONCODE_H
 
@@ -142,6 +148,21 @@ public:
   /// The size of a row rounded up to whole vectors.
   int64_t padded(int64_t size) const;
 
+  /// Whether products take pairs. Queries are then not scaled when they are
+  /// loaded: scaled() does it.
+  bool takesPairs() const { return pairs; }
+  /// Stack memory of [depth][width] of a product that sums over the first: f32,
+  /// or pairs.
+  Memory operand(int64_t depth, int64_t width) {
+    return pairs ? k.local((depth + 1) / 2 * width, k.ops().getI32Type())
+                 : k.stack(depth * width);
+  }
+  /// The score of a product of keys and queries.
+  mlir::Value scaled(mlir::Value score) {
+    return pairs && shape.scale != 1.0f ? k.mulf(score, k.splat(shape.scale))
+                                        : score;
+  }
+
   /// The rows [batch, position 0, head] of `memory`, a query, output, key or
   /// value.
   StridedRows queryRows(Memory memory, mlir::Value batch, mlir::Value head) {
@@ -162,14 +183,21 @@ public:
   /// Rows beyond the sequence repeat the last one.
   void loadBlock(StridedRows rows, mlir::Value first, float factor,
                  Memory transposed, const Memory *copy);
+  /// loadBlock into operands of products; pairs without `factor`.
+  void loadOperand(StridedRows rows, mlir::Value first, float factor,
+                   Memory transposed, const Memory *copy);
   /// Writes transposed[d][query] * factor[query] to the rows from `first` on
   /// that are within the sequence.
   void storeBlock(Memory transposed, llvm::ArrayRef<mlir::Value> factor,
                   StridedRows rows, mlir::Value first);
-  /// The f32 form of `count` rows from `first` on: `space` (kKeyBlock rows of
-  /// padded size), or the rows themselves when they are f32.
+  /// The form of `count` rows from `first` on that products read by d: f32 in
+  /// `space` (kKeyBlock rows of padded size), or the rows themselves when they
+  /// are f32 or when products take pairs.
   StridedRows widenRows(StridedRows rows, mlir::Value first, mlir::Value count,
                         Memory space);
+  /// The form of such rows that products read by keys: pairs of rows in
+  /// `space`, or the rows themselves.
+  StridedRows pairRows(StridedRows rows, mlir::Value count, Memory space);
 
   /// Reads where the documents of the queries from `first` on begin. Comes
   /// before keyBlocks(), where there are documents.
@@ -210,18 +238,34 @@ public:
           llvm::function_ref<mlir::Value(mlir::Value i, int64_t r)> left,
           llvm::function_ref<mlir::Value(mlir::Value i, int64_t v)> right);
 
-  /// product() of key rows and transposed[d][query], over d.
+  /// product() of rows from widenRows and transposed[d][query], over d.
   llvm::SmallVector<mlir::Value> keysByBlock(StridedRows keys,
                                              mlir::Value first, int64_t rows,
                                              Memory transposed);
   /// sums[d][query] = sums * factor + sum over keys < count of keys[key][d] *
-  /// weights[key][query]. A null factor is 1.
+  /// weights[key][query]. A null factor is 1. Keys are from pairRows, weights
+  /// from storeByKeys.
   void addWeightedKeys(Memory sums, llvm::ArrayRef<mlir::Value> factor,
                        StridedRows keys, mlir::Value count, Memory weights);
   /// sums[key][d] += sum over the block's queries of weights[key][query] *
-  /// values[query][d] (values as copied by loadBlock), for keys < count.
+  /// values[query][d] (values as copied by loadOperand), for keys < count.
+  /// Weights are from storeByQueries.
   void addWeightedQueries(StridedRows sums, mlir::Value count, Memory weights,
                           Memory values);
+
+  /// Memory of the form of weights that products read by queries; the same as
+  /// `weights` where those are not pairs.
+  Memory byQueries(Memory weights) {
+    return pairs ? operand(queryBlock(), kKeyBlock) : weights;
+  }
+  /// Write the weights, or what else stands in their place, of the keys from
+  /// `i` on, a multiple of 2, in the forms that products read by keys and by
+  /// queries. `block` has kVectors vectors a key. The second writes nothing
+  /// where both are one.
+  void storeByKeys(llvm::ArrayRef<mlir::Value> block, mlir::Value i,
+                   Memory weights);
+  void storeByQueries(llvm::ArrayRef<mlir::Value> block, mlir::Value i,
+                      Memory weights);
 
   /// What maskKey() takes of a vector of queries.
   struct MaskedQueries {
@@ -234,10 +278,10 @@ public:
   mlir::Value maskKey(mlir::Value score, mlir::Value key,
                       const MaskedQueries &queries, float otherwise);
 
-  /// tanh of a scaled score over the soft cap.
-  mlir::Value bend(mlir::Value score) {
-    return k.tanh(k.mulf(score, k.splat(1.0f / shape.softCap)));
-  }
+  /// The score under the soft cap, if there is one. Then stores its derivative,
+  /// 1 - tanh^2, at `at` of `bends` if asked for.
+  mlir::Value capped(mlir::Value score, const Memory *bends = nullptr,
+                     mlir::Value at = {});
 
   /// Index of [row][vector] in a block-wide matrix.
   mlir::Value blockIndex(mlir::Value row, int64_t addRow, int64_t vector);
@@ -248,8 +292,10 @@ public:
   /// Copies them, rounded to the elements of `to`.
   void copyRows(StridedRows from, StridedRows to);
   /// Calls body(d, count) for d in [0, size) by whole vectors, then the rest.
-  void sizeChunks(int64_t size,
-                  llvm::function_ref<void(mlir::Value d, int64_t count)> body);
+  using ChunkBody = llvm::function_ref<void(mlir::Value d, int64_t count)>;
+  void sizeChunks(int64_t size, ChunkBody body) {
+    chunks(size, k.lanes(), body);
+  }
 
 private:
   /// Blocks of keys begin at multiples of this, which divides a block of
@@ -264,11 +310,29 @@ private:
   bool isBand() const {
     return shape.mask.limitsBefore() && shape.mask.limitsAfter();
   }
+  void chunks(int64_t size, int64_t most, ChunkBody body);
+  /// A row of a block of queries, or the sequence's last where it is beyond.
+  mlir::Value queryRow(mlir::Value row) {
+    return isRagged() ? k.min(row, k.i64(shape.sequence - 1)) : row;
+  }
+  /// One step of product(), for the depth `i`.
+  llvm::SmallVector<mlir::Value>
+  addProducts(int64_t rows, int64_t vectors, mlir::Value i,
+              mlir::ValueRange sums,
+              llvm::function_ref<mlir::Value(mlir::Value i, int64_t r)> left,
+              llvm::function_ref<mlir::Value(mlir::Value i, int64_t v)> right);
+  /// Writes the pairs of two rows to `space` from `at` on; of a null row,
+  /// zeros.
+  void storePairs(StridedRows rows, mlir::Value first, mlir::Value second,
+                  Memory space, mlir::Value at);
+  /// The rows of a block of weights, rounded.
+  llvm::SmallVector<mlir::Value> roundedRows(llvm::ArrayRef<mlir::Value> block);
   StridedRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
                      int64_t heads, int64_t size);
 
   KernelBuilder &k;
   AttentionShape shape;
+  bool pairs;
   Memory starts{}; // i32 [query]; unset without documents
 };
 

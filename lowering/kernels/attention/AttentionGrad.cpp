@@ -51,20 +51,22 @@ public:
       : k(k), shape(shape), code(k, shape) {
     int64_t block = code.queryBlock(), padded = code.padded(shape.size);
     int64_t valuePadded = code.padded(shape.valueSize);
-    queries = k.stack(shape.size * block);
-    cotangents = k.stack(shape.valueSize * block);
+    queries = code.operand(shape.size, block);
+    cotangents = code.operand(shape.valueSize, block);
     querySums = k.stack(shape.size * block);
-    queryCopy = k.stack(block * padded);
-    cotangentCopy = k.stack(block * valuePadded);
+    queryCopy = code.operand(block, padded);
+    cotangentCopy = code.operand(block, valuePadded);
     weights = k.stack(AttentionCode::kKeyBlock * block);
-    slopes = k.stack(AttentionCode::kKeyBlock * block);
+    slopes = code.operand(AttentionCode::kKeyBlock, block);
+    weightRows = code.byQueries(weights);
+    slopeRows = code.byQueries(slopes);
     if (shape.softCap != 0.0f)
       bends = k.stack(AttentionCode::kKeyBlock * block);
     logsumexp = k.stack(block);
     deltas = k.stack(block);
     if (needsSums(shape)) {
-      keySpace = k.stack(AttentionCode::kKeyBlock * padded);
-      valueSpace = k.stack(AttentionCode::kKeyBlock * valuePadded);
+      keySpace = code.operand(AttentionCode::kKeyBlock, padded);
+      valueSpace = code.operand(AttentionCode::kKeyBlock, valuePadded);
     }
   }
 
@@ -117,10 +119,11 @@ private:
   void emitBlock(Value batch, Value head, Value keyHead, Value first) {
     // Queries are scaled when they are loaded, so that scores and the keys'
     // cotangents are scaled too. The queries' cotangents are scaled at the end.
-    code.loadBlock(code.queryRows(tensor(kQuery), batch, head), first,
-                   shape.scale, queries, &queryCopy);
-    code.loadBlock(code.outputRows(tensor(kCotangent), batch, head), first,
-                   1.0f, cotangents, &cotangentCopy);
+    // In pairs, scores and their cotangents are scaled instead.
+    code.loadOperand(code.queryRows(tensor(kQuery), batch, head), first,
+                     shape.scale, queries, &queryCopy);
+    code.loadOperand(code.outputRows(tensor(kCotangent), batch, head), first,
+                     1.0f, cotangents, &cotangentCopy);
     emitLines(batch, head, first);
     if (shape.hasSinks)
       addToSink(batch, head);
@@ -139,7 +142,8 @@ private:
     } else {
       walk();
     }
-    SmallVector<Value> scale(kVectors, k.splat(shape.scale));
+    SmallVector<Value> scale(kVectors,
+                             k.splat(code.takesPairs() ? 1.0f : shape.scale));
     code.storeBlock(
         querySums, scale,
         code.queryRows(k.argument(kQueryCotangent, shape.wideElement), batch,
@@ -160,6 +164,7 @@ private:
   /// is the sum over keys of weight * (cotangent of the weight).
   void emitLines(Value batch, Value head, Value first) {
     StridedRows outputs = code.outputRows(tensor(kOutput), batch, head);
+    Memory cotangent = code.outputRows(tensor(kCotangent), batch, head).memory;
     Memory from = k.argument(kLogsumexp, k.ops().getF32Type());
     Value line = k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence);
     k.loop(0, code.queryBlock(), 1, [&](Value i) {
@@ -172,12 +177,9 @@ private:
       Memory sum = deltas;
       k.store(k.f32(0.0f), sum, i);
       code.sizeChunks(outputs.size, [&](Value d, int64_t count) {
-        Value output = k.loadVector(
-            outputs.memory, k.add(k.mul(row, outputs.stride), d), count);
-        Value cotangent = k.loadVector(
-            cotangentCopy, k.add(k.mul(i, code.padded(shape.valueSize)), d),
-            k.lanes());
-        Value part = k.sumLanes(k.mulf(output, cotangent));
+        Value at = k.add(k.mul(row, outputs.stride), d);
+        Value part = k.sumLanes(k.mulf(k.loadVector(outputs.memory, at, count),
+                                       k.loadVector(cotangent, at, count)));
         k.store(k.addf(k.load(sum, i), part), sum, i);
       });
     });
@@ -206,10 +208,12 @@ private:
     StridedRows values = code.widenRows(allValues, key, count, valueSpace);
     emitWeights(keys, key, count, first);
     emitSlopes(values, count);
-    code.addWeightedQueries(rowsFrom(valueSums, key), count, weights,
+    code.addWeightedQueries(rowsFrom(valueSums, key), count, weightRows,
                             cotangentCopy);
-    code.addWeightedQueries(rowsFrom(keySums, key), count, slopes, queryCopy);
-    code.addWeightedKeys(querySums, {}, keys, count, slopes);
+    code.addWeightedQueries(rowsFrom(keySums, key), count, slopeRows,
+                            queryCopy);
+    code.addWeightedKeys(querySums, {}, code.pairRows(keys, count, keySpace),
+                         count, slopes);
   }
 
   StridedRows rowsFrom(StridedRows rows, Value first) {
@@ -226,41 +230,36 @@ private:
       lines.push_back(k.loadVector(logsumexp, k.i64(v * k.lanes()), k.lanes()));
     code.keyGroups(
         count, code.registerRows(), {}, [&](Value i, int64_t rows, ValueRange) {
+          SmallVector<Value> block;
           SmallVector<Value> scores = code.keysByBlock(keys, i, rows, queries);
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t v = 0; v < kVectors; ++v) {
               Value at = code.blockIndex(i, r, v);
-              Value score = scores[r * kVectors + v];
-              if (shape.softCap != 0.0f)
-                score = bendScore(score, at);
+              Value score = code.scaled(scores[r * kVectors + v]);
+              score = code.capped(score, &bends, at);
               Value weight = k.exp(k.subf(score, lines[v]));
               weight = code.maskKey(weight, k.add(k.add(key, i), r), masked[v],
                                     0.0f);
               k.storeVector(weight, weights, at, k.lanes());
+              block.push_back(weight);
             }
           }
+          code.storeByQueries(block, i, weightRows);
           return SmallVector<Value>();
         });
   }
 
-  /// The capped score; stores its derivative, 1 - tanh^2.
-  Value bendScore(Value score, Value at) {
-    Value bent = code.bend(score);
-    Value one = k.splat(1.0f);
-    k.storeVector(k.subf(one, k.mulf(bent, bent)), bends, at, k.lanes());
-    return k.mulf(bent, k.splat(shape.softCap));
-  }
-
   /// slopes[key][query] = weight * (cotangent of the weight - delta), the
-  /// cotangent of the score, times the derivative of a cap.
+  /// cotangent of the score, times the derivative of a cap; in pairs of the
+  /// product of keys and queries, which the scale is a factor of.
   void emitSlopes(StridedRows values, Value count) {
     SmallVector<Value> delta;
     for (int64_t v = 0; v < kVectors; ++v)
       delta.push_back(k.loadVector(deltas, k.i64(v * k.lanes()), k.lanes()));
     code.keyGroups(
         count, code.registerRows(), {}, [&](Value i, int64_t rows, ValueRange) {
-          SmallVector<Value> block =
-              code.keysByBlock(values, i, rows, cotangents);
+          SmallVector<Value> slopeBlock,
+              block = code.keysByBlock(values, i, rows, cotangents);
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t v = 0; v < kVectors; ++v) {
               Value at = code.blockIndex(i, r, v);
@@ -268,9 +267,11 @@ private:
                                    k.subf(block[r * kVectors + v], delta[v]));
               if (shape.softCap != 0.0f)
                 slope = k.mulf(slope, k.loadVector(bends, at, k.lanes()));
-              k.storeVector(slope, slopes, at, k.lanes());
+              slopeBlock.push_back(code.scaled(slope));
             }
           }
+          code.storeByKeys(slopeBlock, i, slopes);
+          code.storeByQueries(slopeBlock, i, slopeRows);
           return SmallVector<Value>();
         });
   }
@@ -283,6 +284,8 @@ private:
   Memory queryCopy;          // [query][padded size]
   Memory cotangentCopy;      // [query][padded valueSize]
   Memory weights, slopes;    // [key][query]
+  Memory weightRows;         // weights for products by queries
+  Memory slopeRows;          // slopes for products by queries
   Memory bends{};            // [key][query]
   Memory logsumexp, deltas;  // [query]
   Memory keySpace{};         // [key][padded size]

@@ -12,9 +12,9 @@ namespace rota::testing {
 /// a kernel that runs a few times. The tests against the interpreter have it.
 inline std::unique_ptr<bench::CompiledOp>
 compileOp(const std::string &source, std::vector<bool> accumulate = {},
-          const std::string &cpu = "native") {
+          const std::string &cpu = "native", bool emulatesPairs = false) {
   return bench::CompiledOp::create(source, std::move(accumulate), cpu,
-                                   llvm::CodeGenOptLevel::None);
+                                   llvm::CodeGenOptLevel::None, emulatesPairs);
 }
 
 } // namespace rota::testing

@@ -110,13 +110,16 @@ NativeKernel lookupKernel(llvm::orc::LLJIT &jit, StringRef symbol) {
 
 std::unique_ptr<KernelHarness>
 KernelHarness::compile(func::FuncOp function, ArrayRef<bool> accumulate,
-                       const TargetOptions &options) {
+                       const TargetOptions &options, bool emulatesPairs) {
   auto machine = createTargetMachine(function.getLoc(), options);
   if (failed(machine))
     return nullptr;
   std::unique_ptr<KernelHarness> harness(new KernelHarness());
   harness->function = function;
-  KernelLibrary library(function.getContext(), vectorBits(**machine));
+  KernelLibrary library(function.getContext(),
+                        emulatesPairs ? emulatedPairsTarget()
+                                      : vectorTarget(vectorBits(**machine),
+                                                     pairProducts(**machine)));
   Block &body = function.getBody().front();
   for (Operation &op : body.without_terminator()) {
     if (isa<mlir::rota::ReshapeOp>(op))

@@ -41,11 +41,13 @@ public:
   using Tensor = rota::interpreter::Tensor;
 
   /// `accumulate` says for each result of the function whether the op that
-  /// makes it adds into the result's buffer (empty: none does). Null, with the
-  /// reason in the context's diagnostics, when an op has no kernel.
+  /// makes it adds into the result's buffer (empty: none does).
+  /// `emulatesPairs`: as CompiledOp::create. Null, with the reason in the
+  /// context's diagnostics, when an op has no kernel.
   static std::unique_ptr<KernelHarness>
   compile(mlir::func::FuncOp function, llvm::ArrayRef<bool> accumulate = {},
-          const rota::lowering::TargetOptions &options = {});
+          const rota::lowering::TargetOptions &options = {},
+          bool emulatesPairs = false);
   ~KernelHarness();
 
   /// Runs the function. The rows of each kernel are cut into `pieces`, done
