@@ -31,9 +31,11 @@ def random_tokens(folder, vocabulary, count=1 << 20):
 
 
 def model_of(name, folder, **changes):
-    """The configuration `name` with some keys changed, as a file in `folder`."""
+    """The configuration `name` with some keys changed, or left out where `changes` has None, as a file in `folder`."""
     config = json.load(open(os.path.join(ROOT, "models", "configs", name, "config.json")))
     config.update(changes)
+    for key in [key for key, value in changes.items() if value is None]:
+        del config[key]
     path = os.path.join(folder, "config.json")
     json.dump(config, open(path, "w"))
     return path

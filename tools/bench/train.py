@@ -42,7 +42,7 @@ MODELS = {
     "110m": ("110m", {}),
     "gpt2": ("gpt2", {}),
     "mixture": ("110m", {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "intermediate_size": 1024,
-                         "num_local_experts": 8, "num_experts_per_tok": 2}),
+                         "num_local_experts": 8, "num_experts_per_tok": 2, "attention_bias": None, "mlp_bias": None}),
 }
 
 
