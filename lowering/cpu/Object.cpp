@@ -71,8 +71,8 @@ unsigned vectorBits(const llvm::TargetMachine &machine) {
 }
 
 PairProducts pairProducts(const llvm::TargetMachine &machine) {
-  // AMD's processors do vdpbf16ps at the rate of multiply-adds of f32. Intel's
-  // Sapphire Rapids does it at a quarter of that rate and would be slower.
+  // AMD's processors do vdpbf16ps at the rate of f32 multiply-adds, which is
+  // twice the products. Sapphire Rapids does it at a quarter of that rate.
   bool pays = machine.getTargetTriple().isX86() &&
               machine.getTargetCPU().starts_with("znver") &&
               machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16");

@@ -88,7 +88,7 @@ Value KernelBuilder::pairsOfRows(Value first, Value second, int64_t v) {
 Value KernelBuilder::addPairProducts(Value x, Value y, Value sums) {
   if (pairProducts == PairProducts::Native)
     return callNative(
-        b, "dpbf16.ps", vecType,
+        b, "dpbf16ps", vecType,
         {sums, bitcast(b, x, b.getBF16Type()), bitcast(b, y, b.getBF16Type())});
   auto constant = [&](int32_t value) -> Value {
     return arith::ConstantOp::create(b,
