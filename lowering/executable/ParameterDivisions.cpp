@@ -45,7 +45,10 @@ public:
     p.shape = placement.getWhole().vec();
     p.computeDivision = axes.divisionOf(placement.getCompute());
     p.storageDivision = axes.divisionOf(placement.getStorage());
-    p.optimizerDivision = axes.divisionOf(placement.getOptimizer());
+    // Nothing is divided for updates that there are not.
+    p.optimizerDivision = p.isFrozen
+                              ? p.storageDivision
+                              : axes.divisionOf(placement.getOptimizer());
     unreduced = axes.axesOf(placement.getCompute().getUnreduced());
     llvm::sort(unreduced);
     if (param.getTensorType().getShape() !=

@@ -4,6 +4,7 @@
 #include "lowering/memory/StaticBlocks.h"
 
 #include "runtime/program/Part.h"
+#include "runtime/program/State.h"
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
@@ -150,7 +151,7 @@ private:
   }
   /// Whether what is stored of `p` is its master copy, too, where it is owned.
   static bool isMaster(const Parameter &p) {
-    return p.compute == ElementType::F32 && p.refresh < 0;
+    return p.compute == masterType(p) && p.refresh < 0;
   }
 
   /// True when a block holds anything but masters of this stage.

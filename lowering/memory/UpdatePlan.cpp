@@ -44,7 +44,7 @@ std::vector<int> summedUpdates(const StagePlan &plan, int chunk, int round) {
 std::vector<int> refreshedUpdates(const StagePlan &plan, int chunk) {
   return updatesOf(plan, chunk, [&](const Update &update, const Parameter &p) {
     bool isOfBothEnds = update.gradients.size() > 1;
-    return p.refresh >= 0 && !p.isFrozen && update.copies.empty() &&
+    return p.refresh >= 0 && update.copies.empty() &&
            (chunk == 0 || !isOfBothEnds);
   });
 }

@@ -4,6 +4,7 @@
 #include "lowering/memory/VerifyStatic.h"
 
 #include "runtime/program/Part.h"
+#include "runtime/program/State.h"
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
@@ -120,7 +121,7 @@ private:
         add(c.offset, stored, "a copy of " + name);
     if (owner != number)
       return;
-    add(update.master, 4 * optimizer, name);
+    add(update.master, byteSize(masterType(p)) * optimizer, name);
     if (update.stored != update.master)
       add(update.stored, stored, "the stored copy of " + name);
     if (update.updated != update.master && update.updated != update.stored)

@@ -116,7 +116,7 @@ private:
           addTerm(parameterOf(update), static_cast<int>(owner),
                   update.gradients[g].stage);
     for (const Update &update : stage.updates)
-      if (parameterOf(update).refresh >= 0 && !parameterOf(update).isFrozen)
+      if (parameterOf(update).refresh >= 0)
         addFillsBeside(update);
   }
 

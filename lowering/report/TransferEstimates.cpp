@@ -85,7 +85,7 @@ std::vector<int> TransferEstimates::atStepEnd(const Update &update,
                                               const InTimeline &done) const {
   const Parameter &p = program.parameters[update.parameter];
   std::vector<int> list(p.reduce.begin() + done.sums, p.reduce.end());
-  if (p.refresh >= 0 && !p.isFrozen && !done.refreshes)
+  if (p.refresh >= 0 && !done.refreshes)
     list.push_back(p.refresh);
   return list;
 }

@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/HubContents.h"
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/files/Nesting.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/program/WeightFiles.h"
@@ -48,9 +49,9 @@ static bool isMaster(const SavedTensor &tensor) {
 
 static WrittenTensor writtenOf(Checkpoint &checkpoint, const SavedTensor &saved,
                                const std::string &type) {
-  if (saved.type != "F32")
+  if (saved.type != "F32" && saved.type != "BF16")
     throw DamagedCheckpoint(fmt::format(
-        "'{}': tensor '{}': expected a master copy of type F32, got {}",
+        "'{}': tensor '{}': expected a master copy of type F32 or BF16, got {}",
         checkpoint.folder(), saved.name, saved.type));
   Parameter parameter;
   parameter.name = saved.name;
@@ -65,10 +66,15 @@ static WrittenTensor writtenOf(Checkpoint &checkpoint, const SavedTensor &saved,
   written.names = stored.names;
   written.shape = stored.shape;
   written.type = type;
-  written.bytes = typeBytes(type) * elementCount(parameter);
-  written.read = [&checkpoint, &saved](float *whole) {
-    readPart(checkpoint, saved, wholeBox(saved.shape),
-             reinterpret_cast<char *>(whole));
+  int64_t count = elementCount(parameter);
+  written.bytes = typeBytes(type) * count;
+  written.read = [&checkpoint, &saved, count](float *whole) {
+    Box all = wholeBox(saved.shape);
+    if (saved.type == "F32")
+      return readPart(checkpoint, saved, all, reinterpret_cast<char *>(whole));
+    std::vector<uint16_t> narrow(static_cast<size_t>(count));
+    readPart(checkpoint, saved, all, reinterpret_cast<char *>(narrow.data()));
+    std::ranges::transform(narrow, whole, fromBf16);
   };
   return written;
 }

@@ -21,6 +21,10 @@ int64_t StatePiece::bytes(const StateTensor &tensor) const {
   return part.elements() * byteSize(tensor.type);
 }
 
+ElementType masterType(const Parameter &parameter) {
+  return parameter.isFrozen ? parameter.compute : ElementType::F32;
+}
+
 static StateTensor tensorOf(const Program &program, int stage, int number,
                             int state) {
   const Update &update = program.stages[stage].updates[number];
@@ -30,6 +34,7 @@ static StateTensor tensorOf(const Program &program, int stage, int number,
   tensor.shape = fileShape(parameter);
   tensor.layer = update.layer;
   tensor.state = state;
+  tensor.type = masterType(parameter);
   tensor.sources = {{update.parameter, stage, number}};
   if (state >= 0) {
     tensor.name += "/" + parameter.states[state].name;

@@ -33,6 +33,10 @@ struct StateTensor {
   int64_t bytes() const;
 };
 
+/// The type of a parameter's master copy: f32, or where nothing updates it,
+/// that of what tasks read, which is its master copy then.
+ElementType masterType(const Parameter &parameter);
+
 /// All tensors of the state by parameter, layer and state.
 std::vector<StateTensor> stateTensors(const Program &program);
 

@@ -4,6 +4,7 @@
 #include "runtime/program/Verify.h"
 #include "runtime/program/Checks.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/State.h"
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
@@ -87,7 +88,8 @@ private:
         partElements(p.shape, p.optimizerDivision, program.mesh);
     int64_t storage = partElements(p.shape, p.storageDivision, program.mesh);
     int64_t size = byteSize(p.compute);
-    place(stage, update.master, 4 * optimizer, false, what + " master");
+    place(stage, update.master, byteSize(masterType(p)) * optimizer, false,
+          what + " master");
     place(stage, update.updated, size * optimizer, false, what + " updated");
     place(stage, update.stored, size * storage, false, what + " stored copy");
     place(stage, update.states, p.stateBytes, false, what + " states");

@@ -119,7 +119,7 @@ private:
       if (u.gradients.size() != 1)
         fail(": expected one accumulator of '" + p.name + "', got " +
              std::to_string(u.gradients.size()));
-    } else if (p.isFrozen || p.refresh < 0 || !u.copies.empty()) {
+    } else if (p.refresh < 0 || !u.copies.empty()) {
       fail(": expected '" + p.name +
            "' to be gathered after its update, and no copies on other stages");
     }

@@ -3,6 +3,7 @@
 // Divisions of parameters, and collectives between them that agree in size.
 #include "runtime/program/Checks.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/State.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/program/UpdatePlaces.h"
 
@@ -111,6 +112,9 @@ private:
                          p.stateBytes > 0 || p.updateTask >= 0))
         fail(what + ": expected no gradient, states and update, as it is "
                     "frozen");
+      if (p.isFrozen && p.optimizerDivision != p.storageDivision)
+        fail(what + ": expected one division of what is stored and of the "
+                    "master copy, as it is frozen");
       if (error.empty())
         verifyTransfers(p, what);
     }
@@ -154,8 +158,7 @@ private:
       collective(number, cut ? c.kind : Kind::AllReduce, p.gradient, storage,
                  cut ? part : storage, what + ": reduce");
     }
-    if (optimizer != storage && !p.isFrozen && !cut &&
-        !hasPartsInPlace(p, program.mesh))
+    if (optimizer != storage && !cut && !hasPartsInPlace(p, program.mesh))
       fail(what + ": reduce: expected a reduce-scatter or slice from storage "
                   "to optimizer division");
     if (optimizer != storage && p.refresh < 0)
@@ -190,7 +193,7 @@ private:
       expect(joining.end, p.joined.begin, what + ": its place in the tensor");
       joining.end += p.shape[p.joined.dimension];
       if (!isAlike(*joining.first, p))
-        fail(what + ": expected the shape and states of '" +
+        fail(what + ": expected the type, shape and states of '" +
              joining.first->name + "', which is joined with it");
     }
     for (const auto &[key, joining] : tensors)
@@ -203,7 +206,7 @@ private:
   static bool isAlike(const Parameter &a, const Parameter &b) {
     return a.joined.name == b.joined.name &&
            a.joined.dimension == b.joined.dimension &&
-           fileShape(a) == fileShape(b) &&
+           fileShape(a) == fileShape(b) && masterType(a) == masterType(b) &&
            std::ranges::equal(a.states, b.states,
                               [](const State &x, const State &y) {
                                 return x.name == y.name && x.type == y.type;

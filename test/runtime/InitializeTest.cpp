@@ -100,6 +100,23 @@ TEST(Initialize, FillsMasterAndAllCopies) {
   }
 }
 
+TEST(Initialize, FrozenMasterIsWhatTasksRead) {
+  Program program =
+      makeProgram(ElementType::BF16, {Initializer::Kind::Normal, 0.0, 0.02});
+  program.parameters[0].isFrozen = true;
+  Update &update = program.stages[0].updates[0];
+  update.master = update.stored;
+  LocalRanks ranks({&program, nullptr, nullptr}, 3);
+  start(ranks, 9, nullptr);
+  std::vector<float> expected(kCount);
+  RandomStream(9, "w", 0).normal(0, kCount, 0.0, 0.02, expected.data());
+  for (ArenaAddress place : {ArenaAddress{0, 4 * kCount}, ArenaAddress{1, 64}})
+    for (int64_t i = 0; i < kCount; ++i)
+      ASSERT_EQ(
+          element(ranks.at(place.stage), place.offset, i, ElementType::BF16),
+          fromBf16(toBf16(expected[i])));
+}
+
 TEST(Initialize, EachRankDrawsItsPart) {
   std::vector<float> whole(40);
   RandomStream(4, "w", 0).normal(0, 40, 0.0, 0.02, whole.data());

@@ -4,6 +4,7 @@
 // than its writer, and with checkpoints that are damaged or of another run.
 #include "runtime/train/state/Resume.h"
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/State.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
@@ -11,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 using namespace rota;
@@ -141,6 +143,31 @@ TEST_F(ResumeTest, MastersAloneLeaveStatesAsTheyAre) {
     EXPECT_EQ(rank.read<float>(piece.offset, 1)[0],
               tensors[piece.tensor].state < 0 ? firstOf(piece.tensor, 7)
                                               : 0.0f);
+}
+
+TEST_F(ResumeTest, FrozenMastersAreRounded) {
+  save(7);
+  extent = StateExtent::Masters;
+  Program program = makeLine({2, 2, 2});
+  for (Parameter &parameter : program.parameters) {
+    parameter.isFrozen = true;
+    parameter.compute = ElementType::BF16;
+    parameter.states.clear();
+  }
+  LocalRanks ranks(makeLineExecutable(program), 1);
+  ASSERT_EQ(resumeAll(ranks), 7);
+  std::vector<StateTensor> tensors = stateTensors(program);
+  size_t before = stateTensors(makeLine(1, 2)).size() / tensors.size();
+  for (int r = 0; r < ranks.count(); ++r)
+    for (const StatePiece &piece :
+         statePieces(program, tensors, ranks.at(r).coordinates())) {
+      std::vector<float> wide =
+          expectedPart(piece, firstOf(before * piece.tensor, 7));
+      std::vector<uint16_t> rounded(wide.size());
+      std::ranges::transform(wide, rounded.begin(), toBf16);
+      EXPECT_EQ(ranks.at(r).read<uint16_t>(piece.offset, piece.part.elements()),
+                rounded);
+    }
 }
 
 TEST_F(ResumeTest, TheOptionSaysFromWhere) {

@@ -4,6 +4,7 @@
 #include "tools/planner/NamedUses.h"
 
 #include "runtime/program/RuntimeMemory.h"
+#include "runtime/program/State.h"
 #include "tools/planner/MemoryCurve.h"
 
 #include <algorithm>
@@ -112,7 +113,7 @@ private:
     int64_t own = elements(p.optimizerDivision);
     if (&owner == &stage) {
       addPlace(update.stored, stored, "weights", p);
-      addPlace(update.master, 4 * own, "masters", p);
+      addPlace(update.master, byteSize(masterType(p)) * own, "masters", p);
       addPlace(update.updated, byteSize(p.compute) * own, "updated weights", p);
       addPlace(update.states, p.stateBytes, "optimizer states", p);
     }

@@ -2,11 +2,13 @@
 #include "runtime/train/state/Initialize.h"
 #include "runtime/program/Convert.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/State.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/random/Philox.h"
 #include "runtime/train/step/Publish.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
@@ -25,6 +27,29 @@ static void draw(const Initializer &init, const RandomStream &stream,
   }
 }
 
+/// Writes elements [begin, end) of `part` to `out`, of `type`, from `values`,
+/// which writes so many elements of the whole tensor from one on.
+static void fillPart(const Part &part, int64_t begin, int64_t end,
+                     ElementType type, char *out,
+                     FunctionRef<void(int64_t, int64_t, float *)> values) {
+  if (type != ElementType::BF16)
+    return forEachRun(
+        part, begin, end, [&](int64_t whole, int64_t inPart, int64_t count) {
+          values(whole, count,
+                 reinterpret_cast<float *>(out) + (inPart - begin));
+        });
+  constexpr int64_t kRounded = 4096; // elements that are rounded together
+  std::array<float, kRounded> wide;
+  auto *narrow = reinterpret_cast<uint16_t *>(out);
+  for (int64_t from = begin; from < end; from += kRounded)
+    forEachRun(part, from, std::min(from + kRounded, end),
+               [&](int64_t whole, int64_t inPart, int64_t count) {
+                 values(whole, count, wide.data());
+                 std::transform(wide.data(), wide.data() + count,
+                                narrow + (inPart - begin), toBf16);
+               });
+}
+
 static void fillParameter(Rank &rank, const Update &update, uint64_t seed,
                           const Weights *weights) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
@@ -33,21 +58,19 @@ static void fillParameter(Rank &rank, const Update &update, uint64_t seed,
   if (weights)
     stored = weights->find(parameter, update.layer);
   Part part = optimizerPart(parameter, rank.program().mesh, rank.coordinates());
+  auto values = [&](int64_t whole, int64_t count, float *out) {
+    if (stored)
+      stored->readFloats(whole, whole + count, out);
+    else
+      draw(parameter.init, stream, whole, whole + count, out);
+  };
+  ElementType type = masterType(parameter);
   HostOperand master[] = {
-      {rank.at(update.master), 4, HostOperand::Access::Write}};
-  rank.device().hostLoop(
-      rank.context(), part.elements(), master,
-      [&](int64_t begin, int64_t end, char *const *hosts) {
-        forEachRun(part, begin, end,
-                   [&](int64_t whole, int64_t inPart, int64_t count) {
-                     float *out =
-                         reinterpret_cast<float *>(hosts[0]) + (inPart - begin);
-                     if (stored)
-                       stored->readFloats(whole, whole + count, out);
-                     else
-                       draw(parameter.init, stream, whole, whole + count, out);
-                   });
-      });
+      {rank.at(update.master), byteSize(type), HostOperand::Access::Write}};
+  rank.device().hostLoop(rank.context(), part.elements(), master,
+                         [&](int64_t begin, int64_t end, char *const *hosts) {
+                           fillPart(part, begin, end, type, hosts[0], values);
+                         });
 }
 
 /// Zeroes are there already: the arena is new.

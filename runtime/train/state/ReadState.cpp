@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/RankFile.h"
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/State.h"
 
 #include <algorithm>
@@ -24,6 +25,15 @@ static bool isPartOf(const StateTensor &tensor, StateExtent extent) {
   return extent == StateExtent::All || tensor.state < 0;
 }
 
+/// Whether a tensor may be read from this type. Master copies may have the type
+/// of masters or of tasks, as they were updated or frozen in the run that wrote
+/// them.
+static bool isReadable(const std::string &saved, const StateTensor &tensor) {
+  return saved == typeName(tensor.type) ||
+         (tensor.state < 0 && (saved == typeName(ElementType::F32) ||
+                               saved == typeName(ElementType::BF16)));
+}
+
 void checkTensors(const Checkpoint &checkpoint, const Program &program,
                   StateExtent extent) {
   auto fail = [&](const std::string &name, const std::string &message) {
@@ -36,12 +46,12 @@ void checkTensors(const Checkpoint &checkpoint, const Program &program,
     known.insert(tensor.name);
     if (!isPartOf(tensor, extent))
       continue;
-    const char *type = typeName(tensor.type);
-    std::string form = fmt::format("{} {}", type, shapeText(tensor.shape));
+    std::string form =
+        fmt::format("{} {}", typeName(tensor.type), shapeText(tensor.shape));
     const SavedTensor *saved = findTensor(manifest, tensor.name);
     if (!saved)
       fail(tensor.name, "expected " + form + ", got no such tensor");
-    if (saved->shape != tensor.shape || saved->type != type)
+    if (saved->shape != tensor.shape || !isReadable(saved->type, tensor))
       fail(tensor.name, fmt::format("expected {}, got {} {}", form, saved->type,
                                     shapeText(saved->shape)));
   }
@@ -52,10 +62,32 @@ void checkTensors(const Checkpoint &checkpoint, const Program &program,
                                      saved.type, shapeText(saved.shape)));
 }
 
+/// Reads a part of a tensor of the other one of f32 and bf16.
+static void readConverted(Rank &rank, Checkpoint &checkpoint,
+                          const SavedTensor &saved, const StateTensor &tensor,
+                          const StatePiece &piece) {
+  auto count = static_cast<size_t>(piece.part.elements());
+  std::vector<float> wide(count);
+  std::vector<uint16_t> narrow(count);
+  auto *wideBytes = reinterpret_cast<char *>(wide.data());
+  auto *narrowBytes = reinterpret_cast<char *>(narrow.data());
+  bool isWidened = tensor.type == ElementType::F32;
+  readPart(checkpoint, saved, boxOf(piece.part),
+           isWidened ? narrowBytes : wideBytes);
+  if (isWidened)
+    std::ranges::transform(narrow, wide.begin(), fromBf16);
+  else
+    std::ranges::transform(wide, narrow.begin(), toBf16);
+  rank.device().write(isWidened ? wideBytes : narrowBytes,
+                      rank.at(piece.offset), piece.bytes(tensor));
+}
+
 /// A GPU's part is put together in host memory.
 static void readPiece(Rank &rank, Checkpoint &checkpoint,
                       const SavedTensor &saved, const StateTensor &tensor,
                       const StatePiece &piece) {
+  if (saved.type != typeName(tensor.type))
+    return readConverted(rank, checkpoint, saved, tensor, piece);
   Box box = boxOf(piece.part);
   Device &device = rank.device();
   auto *place = static_cast<char *>(rank.at(piece.offset));

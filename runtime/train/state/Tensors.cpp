@@ -76,7 +76,7 @@ static std::vector<float> gatherTensor(Rank &rank, const StateTensor &tensor,
 }
 
 std::vector<float> gatherMaster(Rank &rank, const StateTensor &tensor) {
-  return gatherTensor(rank, tensor, ElementType::F32,
+  return gatherTensor(rank, tensor, tensor.type,
                       [](const Update &update, const std::vector<int64_t> &) {
                         return update.master;
                       });

@@ -131,8 +131,7 @@ void GradientSums::reduce() {
   }
   // The update zeroes its part of the sum alone.
   for (const Update &u : updates)
-    if (const Parameter &p = program.parameters[u.parameter];
-        p.refresh >= 0 && !p.isFrozen)
+    if (program.parameters[u.parameter].refresh >= 0)
       zeroOthers(u);
 }
 

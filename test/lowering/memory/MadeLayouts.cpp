@@ -42,11 +42,10 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
   }
   p.storageDivision = division();
   part = partShape(p.shape, division(), program.mesh);
-  if (options.zero) {
+  if (options.zero && !p.isFrozen) {
     rows.push_back(kData);
-    if (!p.isFrozen)
-      p.reduce = {
-          add(Kind::ReduceScatter, ElementType::F32, {kData}, part, program)};
+    p.reduce = {
+        add(Kind::ReduceScatter, ElementType::F32, {kData}, part, program)};
     p.refresh = add(Kind::AllGather, p.compute, {kData}, part, program);
   }
   p.optimizerDivision = division();

@@ -2,6 +2,7 @@
 #include "tools/planner/search/LayerCosts.h"
 
 #include "ir/rota/model/Model.h"
+#include "runtime/program/State.h"
 #include "tools/planner/ComparePolicies.h"
 #include "tools/planner/SilentContext.h"
 
@@ -28,8 +29,8 @@ void addParameter(const Parameter &p, const Program &program, PartCost &part) {
   auto local = double(partElements(p.shape, p.storageDivision, program.mesh));
   auto owned = double(partElements(p.shape, p.optimizerDivision, program.mesh));
   double each = double(p.stateBytes) / owned; // bytes for an element
-  if (p.compute != ElementType::F32)
-    each += 4; // the master
+  if (p.compute != masterType(p))
+    each += double(byteSize(masterType(p)));
   part.stored += local * double(byteSize(p.compute));
   if (!p.isFrozen)
     part.gradients += local * double(byteSize(p.gradient));
