@@ -34,6 +34,7 @@ void Fusion::form(Block &block) {
       addEdge(lastEffect, op, /*fusable=*/false);
     lastEffect = op;
   }
+  findDepths();
   while (groupAlongEdges() || groupReaders())
     ;
 }
@@ -175,24 +176,54 @@ bool Fusion::canShareKernel(const Unit &a, const Unit &b) const {
   return !exchangesWholes(a, b) && !exchangesWholes(b, a);
 }
 
-/// Whether unit `from` reaches unit `to` through a third one.
-bool Fusion::hasDetour(unsigned from, unsigned to) const {
-  std::set<unsigned> seen;
-  SmallVector<unsigned> open;
-  auto visitUsers = [&](unsigned unit, bool direct) {
+/// Gives each unit a depth that is larger than those of all units that it
+/// needs.
+void Fusion::findDepths() {
+  std::vector<unsigned> waits(units.size());
+  auto forEachUser = [&](unsigned unit, auto visit) {
+    for (unsigned op : units[unit].ops)
+      for (Edge edge : users[op])
+        if (unitOf[edge.to] != unit)
+          visit(unitOf[edge.to]);
+  };
+  for (unsigned unit = 0; unit < units.size(); ++unit)
+    forEachUser(unit, [&](unsigned user) { ++waits[user]; });
+  SmallVector<unsigned> ready;
+  for (unsigned unit = 0; unit < units.size(); ++unit)
+    if (waits[unit] == 0)
+      ready.push_back(unit);
+  depths.assign(units.size(), 0);
+  while (!ready.empty()) {
+    unsigned unit = ready.pop_back_val();
+    forEachUser(unit, [&](unsigned user) {
+      depths[user] = std::max(depths[user], depths[unit] + 1);
+      if (--waits[user] == 0)
+        ready.push_back(user);
+    });
+  }
+}
+
+/// Whether unit `from` reaches unit `to` through a third one, all of which are
+/// less deep than `to`.
+bool Fusion::hasDetour(unsigned from, unsigned to) {
+  if (depths[from] >= depths[to])
+    return false;
+  visited.resize(units.size(), 0);
+  ++searches;
+  SmallVector<unsigned> open = {from};
+  while (!open.empty()) {
+    unsigned unit = open.pop_back_val();
     for (unsigned op : units[unit].ops)
       for (Edge edge : users[op]) {
         unsigned next = unitOf[edge.to];
-        if (next != unit && !(direct && next == to) && seen.insert(next).second)
-          open.push_back(next);
+        if (next == to && unit != from)
+          return true;
+        if (depths[next] >= depths[to] || next == unit ||
+            visited[next] == searches)
+          continue;
+        visited[next] = searches;
+        open.push_back(next);
       }
-  };
-  visitUsers(from, /*direct=*/true);
-  while (!open.empty()) {
-    unsigned unit = open.pop_back_val();
-    if (unit == to)
-      return true;
-    visitUsers(unit, /*direct=*/false);
   }
   return false;
 }
@@ -208,6 +239,7 @@ bool Fusion::tryMerge(unsigned a, unsigned b) {
   llvm::sort(into.ops);
   into.space.columns = std::max(into.space.columns, from.space.columns);
   from.ops.clear();
+  findDepths();
   return true;
 }
 

@@ -58,7 +58,8 @@ private:
   bool groupReaders();
   bool tryMerge(unsigned a, unsigned b);
   bool canShareKernel(const Unit &a, const Unit &b) const;
-  bool hasDetour(unsigned from, unsigned to) const;
+  void findDepths();
+  bool hasDetour(unsigned from, unsigned to);
   bool neededBeyond(mlir::Value value, const Unit &unit) const;
 
   FusionNodes nodes;
@@ -67,7 +68,11 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> numbers;
   std::vector<llvm::SmallVector<Edge>> users;
   std::vector<unsigned> unitOf;
-  std::vector<Unit> units; // merged ones are empty
+  std::vector<Unit> units;      // merged ones are empty
+  std::vector<unsigned> depths; // by unit
+  // By unit: the last search for a detour that came to it.
+  std::vector<unsigned> visited;
+  unsigned searches = 0; // so far
   // Nodes that read a value row by row.
   llvm::MapVector<mlir::Value, llvm::SmallVector<unsigned>> readers;
 };

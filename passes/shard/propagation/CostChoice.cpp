@@ -26,6 +26,7 @@ void CostChoice::search() {
     ops.push_back(op);
     starts = std::max(starts, choice.options.size());
   }
+  values = DivisionCosts::valuesAround(ops);
   std::optional<double> least;
   SmallVector<size_t> best;
   for (size_t start = 0; start < starts; ++start) {
@@ -33,10 +34,10 @@ void CostChoice::search() {
       take(op, std::min(start, choice.options.size() - 1));
     while (improve()) {
     }
-    double cost = costs.costAround(ops);
-    if (least && cost >= *least)
+    double found = cost();
+    if (least && found >= *least)
       continue;
-    least = cost;
+    least = found;
     best = llvm::map_to_vector(
         choices, [](const auto &entry) { return entry.second.taken; });
   }
@@ -129,10 +130,10 @@ double CostChoice::costWith(ArrayRef<Change> changes) {
     previous.push_back({op, choices[op].taken});
     take(op, option);
   }
-  double cost = costs.costAround(ops);
+  double changed = cost();
   for (auto [op, option] : previous)
     take(op, option);
-  return cost;
+  return changed;
 }
 
 /// All changes of one op, and of two that share an operand or of which one uses
@@ -164,7 +165,7 @@ SmallVector<SmallVector<CostChoice::Change, 2>> CostChoice::changes() {
 /// Makes the change that saves most. False where none saves anything.
 bool CostChoice::improve() {
   SmallVector<Change, 2> best;
-  double most = 0, before = costs.costAround(ops);
+  double most = 0, before = cost();
   for (SmallVector<Change, 2> &candidate : changes())
     if (double less = before - costWith(candidate); less > most) {
       most = less;
@@ -186,13 +187,13 @@ void CostChoice::explain() {
         rule.results.front(), factors, summedAxes(rule, 0, factors, mesh));
     return text;
   };
-  double cost = costs.costAround(ops);
+  double least = cost();
   for (auto &[op, choice] : choices) {
     size_t taken = choice.taken, next = taken;
     double extra = 0;
     for (size_t option = 0; option < choice.options.size(); ++option)
       if (option != taken)
-        if (double more = costWith(Change(op, option)) - cost;
+        if (double more = costWith(Change(op, option)) - least;
             next == taken || more < extra) {
           next = option;
           extra = more;

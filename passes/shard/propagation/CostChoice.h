@@ -36,13 +36,15 @@ private:
   SmallVector<SmallVector<Change, 2>> changes();
   void search();
   bool improve();
+  double cost() { return costs.costOf(ops, values.getArrayRef()); }
   double costWith(ArrayRef<Change> changes);
   void explain();
 
   DivisionCosts &costs;
   MeshAttr mesh;
   llvm::MapVector<Operation *, Choice> choices;
-  SmallVector<Operation *> ops; // with a choice
+  SmallVector<Operation *> ops;  // with a choice
+  llvm::SetVector<Value> values; // around them
 };
 
 } // namespace mlir::rota

@@ -19,12 +19,14 @@ DivisionCosts::DivisionCosts(func::FuncOp function, Propagation &propagation)
 DivisionCosts::OpDivision &DivisionCosts::divisionOf(Operation *op) {
   auto [place, isNew] = divisions.try_emplace(op);
   if (isNew)
-    place->second = {divisionRule(op), propagation.factorsOf(op)};
+    place->second = {divisionRule(op), propagation.factorsOf(op), std::nullopt};
   return place->second;
 }
 
 void DivisionCosts::divide(Operation *op, FactorAxes factors) {
-  divisionOf(op).factors = std::move(factors);
+  OpDivision &division = divisionOf(op);
+  division.factors = std::move(factors);
+  division.work.reset();
   for (Value value : changedBy(op)) {
     sums.erase(value);
     valueCosts.erase(value);
@@ -224,15 +226,25 @@ double DivisionCosts::workOf(Operation *op, const FactorAxes &factors) const {
   return bytesOfWork(op, partFlops(op, factors, mesh));
 }
 
-double DivisionCosts::costAround(ArrayRef<Operation *> ops) {
-  llvm::SetVector<Value> touched;
+llvm::SetVector<Value> DivisionCosts::valuesAround(ArrayRef<Operation *> ops) {
+  llvm::SetVector<Value> values;
+  for (Operation *op : ops) {
+    values.insert(op->operand_begin(), op->operand_end());
+    values.insert(op->result_begin(), op->result_end());
+  }
+  return values;
+}
+
+double DivisionCosts::costOf(ArrayRef<Operation *> ops,
+                             ArrayRef<Value> values) {
   double cost = 0;
   for (Operation *op : ops) {
-    touched.insert(op->operand_begin(), op->operand_end());
-    touched.insert(op->result_begin(), op->result_end());
-    cost += workOf(op, factorsOf(op));
+    OpDivision &division = divisionOf(op);
+    if (!division.work)
+      division.work = workOf(op, division.factors);
+    cost += *division.work;
   }
-  for (Value value : touched)
+  for (Value value : values)
     cost += costOf(value);
   return cost;
 }

@@ -43,8 +43,13 @@ public:
   /// divide it may stay one. `insert-reshards` decides.
   ShardingAttr savedAs(Value value);
 
-  /// The cost of moving all operands and results of `ops`, and of their work.
-  double costAround(ArrayRef<Operation *> ops);
+  /// The operands and results of `ops`, each once.
+  static llvm::SetVector<Value> valuesAround(ArrayRef<Operation *> ops);
+  /// The cost of moving `values`, and of the work of `ops`.
+  double costOf(ArrayRef<Operation *> ops, ArrayRef<Value> values);
+  double costAround(ArrayRef<Operation *> ops) {
+    return costOf(ops, valuesAround(ops).getArrayRef());
+  }
   double workOf(Operation *op, const FactorAxes &factors) const;
   /// The cost of so many operations of `op`.
   double bytesOfWork(Operation *op, double flops) const {
@@ -62,6 +67,7 @@ private:
   struct OpDivision {
     FactorRule rule;
     FactorAxes factors;
+    std::optional<double> work; // cost of it; none: not known yet
   };
   /// The operands that an op takes as sums, and the axes of these sums.
   struct Passed {

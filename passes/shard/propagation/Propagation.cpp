@@ -93,13 +93,17 @@ void Propagation::run() {
   Block &body = function.getBody().front();
   for (Priority least :
        {Priority::Parameter, Priority::Border, Priority::None}) {
+    settled.clear();
+    auto visit = [&](Operation &op) {
+      return settled.insert(&op).second && update(&op, least);
+    };
     bool changed = true;
     while (changed) {
       changed = false;
       for (Operation &op : body)
-        changed |= update(&op, least);
+        changed |= visit(op);
       for (Operation &op : llvm::reverse(body))
-        changed |= update(&op, least);
+        changed |= visit(op);
     }
   }
 }
@@ -135,6 +139,11 @@ bool Propagation::extend(Value value, ArrayRef<AxisList> dimensions,
       current.priorities[dim] = priorities[dim];
     axes = dimensions[dim];
     changed = true;
+  }
+  if (changed) {
+    settled.erase(value.getDefiningOp());
+    for (Operation *user : value.getUsers())
+      settled.erase(user);
   }
   return changed;
 }

@@ -67,6 +67,8 @@ private:
   MeshAttr mesh;
   llvm::DenseMap<Value, ValueDivision> divisions;
   llvm::DenseMap<Operation *, FactorRule> rules;
+  // Ops whose last update is of the present divisions: another changes nothing.
+  llvm::DenseSet<Operation *> settled;
 };
 
 } // namespace mlir::rota
