@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/DeviceBench.h"
 #include "runtime/Error.h"
+#include "tools/Median.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,12 +16,6 @@ constexpr int64_t kMostSets = 8;
 /// A group of runs takes so long, and has at most so many.
 constexpr double kGroupSeconds = 2e-3;
 constexpr int64_t kMostInGroup = 100;
-
-double median(std::vector<double> samples) {
-  auto middle = samples.begin() + std::ptrdiff_t(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
 
 /// Values in (0, 1] without a pattern; i32: from 0 to 15, which are rows of
 /// every table.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/Messages.h"
 #include "runtime/collective/local/LocalNetwork.h"
+#include "tools/Median.h"
 #include "tools/measure/Team.h"
 
 #include <thread>

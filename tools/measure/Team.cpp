@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/Team.h"
+#include "tools/Median.h"
 
 #include <algorithm>
 #include <barrier>
@@ -49,12 +50,6 @@ double sample(double budget, const Repeated &run) {
 }
 
 } // namespace
-
-double median(std::vector<double> &samples) {
-  auto middle = samples.begin() + std::ptrdiff_t(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
 
 WallClock::WallClock() : begin(wallSeconds()) {}
 double WallClock::seconds() const { return wallSeconds() - begin; }

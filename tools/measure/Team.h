@@ -5,6 +5,8 @@
 #ifndef ROTA_TOOLS_MEASURE_TEAM_H
 #define ROTA_TOOLS_MEASURE_TEAM_H
 
+#include "tools/Median.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -32,9 +34,6 @@ inline int64_t copiesOf(int64_t bytes) {
   return std::clamp<int64_t>((int64_t(8) << 20) / std::max<int64_t>(bytes, 1),
                              1, 64);
 }
-
-/// The median of samples, which are reordered; there is one at least.
-double median(std::vector<double> &samples);
 
 /// Times of what is measured in several rounds. What another program does
 /// during one of them does not change the median.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/planner/MeasuredCosts.h"
 
+#include "tools/Median.h"
 #include "tools/planner/LooseJson.h"
 
 #include <algorithm>
@@ -13,12 +14,6 @@ namespace {
 
 using json::Json;
 using pipe::parseAction;
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// The events of a trace, by what they tell.
 class TraceCosts {

@@ -52,9 +52,14 @@ int runPlan(const RunOptions &options) {
   std::vector<PolicyPlan> &policies = report.answer.choices.policies;
   if (policies.empty())
     policies = comparePolicies(request);
-  fmt::print("{}", options.json ? planJsonText(options, report)
+  nlohmann::ordered_json json;
+  if (options.json || !options.report.empty())
+    json = planJson(options, report);
+  fmt::print("{}", options.json ? planJsonText(json, report)
                                 : describePlan(options, report));
-  return options.report.empty() ? kExitSuccess : writePlanPage(options, report);
+  return options.report.empty()
+             ? kExitSuccess
+             : writePlanPage(options, report, std::move(json));
 }
 
 } // namespace rota

@@ -28,10 +28,11 @@ searchedPlans(const std::vector<PlannedCandidate> &plans) {
   return rows;
 }
 
-int writePlanPage(const RunOptions &options, const PlanReport &report) {
+int writePlanPage(const RunOptions &options, const PlanReport &report,
+                  nlohmann::ordered_json json) {
   const Plan &plan = report.answer.plan;
   report::PlanPage page;
-  page.plan = planJson(options, report);
+  page.plan = std::move(json);
   page.text = plan.program.plan;
   page.searched = searchedPlans(report.searched);
   if (options.compiler.memory > 0)

@@ -310,8 +310,8 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
   return text;
 }
 
-std::string planJsonText(const RunOptions &options, const PlanReport &report) {
-  std::string text = jsonText(planJson(options, report), 2);
+std::string planJsonText(const ordered_json &json, const PlanReport &report) {
+  std::string text = jsonText(json, 2);
   text.resize(text.size() - 2); // "\n}"
   return text + ",\n  \"timeline\": " + timelineText(report.answer.plan) +
          "\n}\n";

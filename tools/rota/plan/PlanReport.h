@@ -23,12 +23,15 @@ struct PlanReport {
 /// The report for people, and for programs: as a JSON object, and as a text of
 /// it that has the timeline too, with an action in a line.
 std::string describePlan(const RunOptions &options, const PlanReport &report);
-std::string planJsonText(const RunOptions &options, const PlanReport &report);
 nlohmann::ordered_json planJson(const RunOptions &options,
                                 const PlanReport &report);
+std::string planJsonText(const nlohmann::ordered_json &json,
+                         const PlanReport &report);
 
-/// Writes the page that the options name; an exit code.
-int writePlanPage(const RunOptions &options, const PlanReport &report);
+/// Writes the page that the options name, with this object of the plan; an exit
+/// code.
+int writePlanPage(const RunOptions &options, const PlanReport &report,
+                  nlohmann::ordered_json json);
 
 } // namespace rota
 

@@ -135,7 +135,7 @@ int writePage(const RunOptions &options, const SearchRequest &request,
           return flagsOf(other.candidate) == flagsOf(plan.candidate);
         }))
       report.searched.push_back(plan);
-  return writePlanPage(options, report);
+  return writePlanPage(options, report, planJson(options, report));
 }
 
 } // namespace
