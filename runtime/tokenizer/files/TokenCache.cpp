@@ -4,14 +4,19 @@
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/data/DataFile.h"
 #include "runtime/data/TextNames.h"
+#include "runtime/data/TokenFile.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace rota {
@@ -19,6 +24,7 @@ namespace rota {
 namespace fs = std::filesystem;
 
 static constexpr size_t kDigits = 16; // of a number
+static constexpr std::string_view kTokensEnding = ".npy";
 
 /// A number for the bytes of the files, and for how they are read.
 static uint64_t hashContents(const std::vector<std::string> &files) {
@@ -86,6 +92,38 @@ std::string cacheFolderOf(const std::string &item) {
       .string();
 }
 
+/// The time of the last use is the file's time of access: that of its content
+/// stays.
+static void noteUse(const std::string &path) {
+  timespec now; // UTIME_NOW is some milliseconds coarse
+  clock_gettime(CLOCK_REALTIME, &now);
+  timespec times[] = {now, {.tv_sec = 0, .tv_nsec = UTIME_OMIT}};
+  (void)!utimensat(AT_FDCWD, path.c_str(), times, 0);
+}
+
+/// Removes the tokens of this name that were used before the last kKeptTokens.
+/// A file that a run has open stays there for it.
+static void removeOldTokens(const std::string &folder, std::string_view name) {
+  using Use = std::pair<int64_t, int64_t>; // seconds, nanoseconds
+  std::vector<std::pair<Use, fs::path>> found;
+  std::error_code error; // what cannot be read or removed stays
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string file = entry->path().filename().string();
+    struct stat status;
+    if (file.starts_with(name) && file.ends_with(kTokensEnding) &&
+        file.size() == name.size() + 1 + kDigits + kTokensEnding.size() &&
+        stat(entry->path().c_str(), &status) == 0)
+      found.push_back(
+          {{status.st_atim.tv_sec, status.st_atim.tv_nsec}, entry->path()});
+  }
+  std::ranges::sort(found, std::greater());
+  for (size_t i = kKeptTokens; i < found.size(); ++i) {
+    fs::remove(found[i].second, error);
+    fs::remove(found[i].second.string() + kMaskEnding, error);
+  }
+}
+
 CachedTokens cacheTokens(TokenizeRequest request, const std::string &folder,
                          const std::string &item) {
   constexpr size_t kMostName = 100; // bytes of a name that are kept
@@ -93,7 +131,7 @@ CachedTokens cacheTokens(TokenizeRequest request, const std::string &folder,
   std::string name =
       (path.has_filename() ? path : path.parent_path()).filename().string();
   name.resize(std::min(name.size(), kMostName));
-  auto pathOf = [&](uint64_t number, const char *ending) {
+  auto pathOf = [&](uint64_t number, std::string_view ending) {
     return (fs::path(folder) /
             fmt::format("{}-{}{}", name, hexadecimal(number), ending))
         .string();
@@ -108,15 +146,19 @@ CachedTokens cacheTokens(TokenizeRequest request, const std::string &folder,
     source.write(*contents);
   }
   request.texts = *contents;
-  request.output = pathOf(keyOf(request), ".npy");
-  if (isThere(request.output))
+  request.output = pathOf(keyOf(request), kTokensEnding);
+  if (isThere(request.output)) {
+    noteUse(request.output);
     return {request.output, std::nullopt};
+  }
   TokenizeSummary summary = tokenizeFiles(request);
   if (describeFiles(request.files) != files) {
     fs::remove(request.output, error);
     throw RunError(
         fmt::format("'{}': the text changed while it was read", item));
   }
+  noteUse(request.output);
+  removeOldTokens(folder, name);
   return {request.output, summary};
 }
 

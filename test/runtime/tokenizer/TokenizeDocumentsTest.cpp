@@ -246,6 +246,28 @@ TEST(TokenCache, KeepsTokensByTextAndTokenizer) {
   EXPECT_EQ(gpt2->decode(inputs(changed.path), false), "reads");
 }
 
+TEST(TokenCache, KeepsTheLastTokensOfAText) {
+  TemporaryFolder folder;
+  std::unique_ptr<Tokenizer> tokenizer = makeByteTokenizer();
+  auto keep = [&](const std::string &name, size_t text) {
+    std::string path = folder.write(name, std::to_string(text));
+    return cacheTokens({.tokenizer = *tokenizer, .files = {path}},
+                       folder.path("c"), path)
+        .path;
+  };
+  std::string other = keep("a-b", 0), first = keep("a", 0);
+  std::vector<std::string> later;
+  for (size_t text = 1; text <= kKeptTokens; ++text) {
+    later.push_back(keep("a", text));
+    EXPECT_EQ(keep("a", 0), first); // used again
+  }
+  EXPECT_TRUE(std::filesystem::exists(first));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  EXPECT_FALSE(std::filesystem::exists(later.front()));
+  for (size_t i = 1; i < later.size(); ++i)
+    EXPECT_TRUE(std::filesystem::exists(later[i])) << i;
+}
+
 TEST(TokenCache, MakesTokensOnceForManyProcesses) {
   TemporaryFolder folder;
   std::string path = folder.write("a.txt", words(200000));
