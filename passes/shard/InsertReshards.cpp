@@ -41,6 +41,7 @@ private:
   Value countsAs(const CountedRows &rows, ShardingAttr sharding, Operation *op,
                  const Sums &sums);
   void settleResults(func::FuncOp function, const Sums &sums);
+  LogicalResult share(OpOperand &use, ShardingAttr to, const Sums &sums);
   LogicalResult remake(OpOperand &use, ShardingAttr from, ShardingAttr to,
                        const Sums &sums);
   bool isMeant(OpOperand &use, ShardingAttr from, ShardingAttr to);
@@ -257,12 +258,41 @@ LogicalResult InsertReshards::repairUse(OpOperand &use, const Sums &sums) {
       UnreducedResults::isSplat(use.get()) &&
       cast<RankedTensorType>(use.get().getType()).getRank() == 0)
     return success();
+  if (Sums::takesShare(use) && !to->getUnreduced().empty())
+    return share(use, *to, sums);
   ShardingAttr from = madeAs(use.get(), sums);
   if (from == *to)
     return success();
   if (getElementTypeOrSelf(use.get()).isInteger(1))
     return remake(use, from, *to, sums);
   return reshard(use, from, *to, sums);
+}
+
+/// The operand becomes an equal share for each rank of the axes over which it
+/// is taken as a sum.
+LogicalResult InsertReshards::share(OpOperand &use, ShardingAttr to,
+                                    const Sums &sums) {
+  OpBuilder builder(use.getOwner());
+  Location loc = use.getOwner()->getLoc();
+  auto type = cast<RankedTensorType>(use.get().getType());
+  double part = 1.0 / double(mesh.getSize(to.getUnreduced()));
+  auto factor = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(
+          type, builder.getFloatAttr(type.getElementType(), part)));
+  auto shared = arith::MulFOp::create(builder, loc, use.get(), factor);
+  for (Operation *op : {factor.getOperation(), shared.getOperation()}) {
+    FactorRule rule = divisionRule(op);
+    writeFactors(
+        op,
+        projectFactors(rule, rule.results[0], dimensionAxes(to, mesh), mesh),
+        mesh);
+  }
+  for (OpOperand &operand : shared->getOpOperands())
+    if (failed(repairUse(operand, sums)))
+      return failure();
+  use.set(shared);
+  return success();
 }
 
 /// Conditions are not sent: a copy of the op that makes them is divided as the

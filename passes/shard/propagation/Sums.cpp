@@ -104,11 +104,17 @@ FactorAxes Sums::factorsOf(Operation *op, const FactorRule &rule) const {
   return place == together.end() ? readFactors(op, rule) : place->second;
 }
 
+bool Sums::takesShare(OpOperand &use) {
+  auto biased = dyn_cast<GroupedBiasOp>(use.getOwner());
+  return biased && &use == &biased.getBiasMutable();
+}
+
 /// The axes over which all operands of the group are sums.
 AxisList Sums::common(Operation *op, ArrayRef<int64_t> group) const {
   AxisList axes = available(op->getOperand(group.front()));
   for (int64_t operand : group.drop_front())
-    axes = intersection(axes, available(op->getOperand(operand)), mesh);
+    if (!takesShare(op->getOpOperand(operand)))
+      axes = intersection(axes, available(op->getOperand(operand)), mesh);
   return axes;
 }
 

@@ -20,6 +20,12 @@ public:
 
   Sums(func::FuncOp function, Leave leave);
 
+  /// Whether `use` takes a value that is no sum beside one that is: each rank
+  /// gives an equal share of it. So are biases of experts' rows, which are few
+  /// beside the rows: rows are summed up after they are combined, when they are
+  /// as many as the tokens.
+  static bool takesShare(OpOperand &use);
+
   /// The axes over which `value` is a sum where it is made.
   AxisList madeAs(Value value) const { return made.lookup(value); }
   /// The axes over which `use`'s op takes its operand as a sum.

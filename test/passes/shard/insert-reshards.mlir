@@ -281,3 +281,24 @@ func.func @gradient(%counts: tensor<4x2xi32> {rota.sharding = #rota.sharding<[[d
   rota.accumulate @bias, %s : tensor<2xf32>
   return
 }
+
+// -----
+
+// Each rank adds a quarter of a bias to rows that are a sum: the sum is made of the
+// tokens, which are fewer.
+// CHECK-LABEL: func.func @biased
+// CHECK: %[[Y:.*]] = rota.grouped_product
+// CHECK: %[[QUARTER:.*]] = arith.constant {{.*}}dense<2.500000e-01>
+// CHECK: %[[SHARE:.*]] = arith.mulf %arg2, %[[QUARTER]]
+// CHECK: %[[Z:.*]] = rota.grouped_bias %[[Y]], %[[SHARE]]
+// CHECK: %[[T:.*]] = rota.combine %[[Z]]
+// CHECK: %[[R:.*]] = rota.reshard %[[T]] from <{{.*}} unreduced [tensor]> to <{{.*}}> reason "partial sums of 'rota.combine'"
+// CHECK-NOT: rota.reshard
+// CHECK: return %[[R]]
+rota.mesh <tensor = 4>
+func.func @biased(%h: tensor<2x32x16xf32> {rota.sharding = #rota.sharding<[[], [], [tensor]]>}, %w: tensor<8x16x4xf32> {rota.sharding = #rota.sharding<[[], [tensor], []]>}, %b: tensor<8x4xf32>, %counts: tensor<2x8xi32>, %places: tensor<2x16x2xi32>) -> (tensor<2x16x4xf32> {rota.sharding = #rota.sharding<[[], [], []]>}) {
+  %y = rota.grouped_product %h, %w, %counts : (tensor<2x32x16xf32>, tensor<8x16x4xf32>, tensor<2x8xi32>) -> tensor<2x32x4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[tensor]>, #rota.dimension<[]>]}
+  %z = rota.grouped_bias %y, %b, %counts : tensor<2x32x4xf32>, tensor<8x4xf32>, tensor<2x8xi32>
+  %t = rota.combine %z, %places : (tensor<2x32x4xf32>, tensor<2x16x2xi32>) -> tensor<2x16x4xf32>
+  return %t : tensor<2x16x4xf32>
+}
