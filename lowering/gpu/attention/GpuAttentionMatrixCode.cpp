@@ -75,10 +75,12 @@ void MatrixAttentionCode::startFirst(Value exists,
 }
 
 void MatrixAttentionCode::endWalk() {
-  if (!places.mayBeEmpty())
-    return;
-  code.waitForCopies(0);
-  k.barrier();
+  if (places.mayBeEmpty())
+    code.waitForCopies(0);
+  // Warps of a group read each other's own rows, over which results are
+  // written. All products have been waited for.
+  if (places.mayBeEmpty() || tiling.block.unit == MatrixUnit::Warpgroup)
+    k.barrier();
 }
 
 void MatrixAttentionCode::maskDocuments(GpuMatrixCode &part, Values &scores,

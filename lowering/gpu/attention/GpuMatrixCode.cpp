@@ -341,9 +341,6 @@ void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
     });
     return;
   }
-  // Warps of a group read each other's rows.
-  if (block.unit == MatrixUnit::Warpgroup)
-    k.barrier();
   for (int64_t i = 0; i < int64_t(sums.size()); i += 2) {
     int64_t chunk = columnOf(i) / kChunkElements;
     if (chunk >= chunks())

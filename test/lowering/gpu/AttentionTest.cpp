@@ -181,8 +181,9 @@ TEST(GpuAttentionWaits, AreAllNeededOnMatrices) {
 
 TEST(GpuAttentionWaits, AreAllNeededOfWarpgroups) {
   for (const TestedOp &tested : {kForward, kBackward})
-    expectAllNeeded(tested, 64, "bf16", GpuSynchronization::WarpgroupWait,
-                    "sm_90a");
+    for (auto kind :
+         {GpuSynchronization::WarpgroupWait, GpuSynchronization::Barrier})
+      expectAllNeeded(tested, 64, "bf16", kind, "sm_90a");
 }
 
 TEST(GpuAttentionWaits, OfSumsAreReported) {
