@@ -137,7 +137,7 @@ struct Parameter {
   JoinedTensor joined;
   Initializer init;
   bool isFrozen = false; // has no gradient, no states and no update
-  ElementType compute = ElementType::F32;  // type in tasks; the master is f32
+  ElementType compute = ElementType::F32;  // type in tasks; master: masterType
   ElementType gradient = ElementType::F32; // type of its accumulators
   // The divisions of the tensor that tasks see, of the stored one, and of
   // master copy, states and summed gradient. Each is the one before, divided
@@ -187,7 +187,7 @@ struct ArenaAddress {
 struct Update {
   int parameter = 0;
   int64_t layer = -1;  // -1: not in a stack
-  int64_t master = -1; // f32, optimizer division
+  int64_t master = -1; // masterType (State.h), optimizer division
   // The master rounded to `compute` by the update task, in the optimizer
   // division. Equals master where that type is f32, and else stored where there
   // is no refresh, or where that is in place: updatedPlace.
