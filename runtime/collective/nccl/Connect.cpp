@@ -2,6 +2,7 @@
 #include "runtime/collective/nccl/Connect.h"
 #include "runtime/Error.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
+#include "runtime/collective/nccl/EmulatedNccl.h"
 #include "runtime/program/RuntimeMemory.h"
 
 #include <cstdlib>
@@ -100,6 +101,12 @@ std::unique_ptr<NcclCommunicator>
 makeNcclCommunicator(cuda::CudaDevice &device, const Program &program,
                      const NcclRank &rank, NcclCommunicator::Options options) {
   NcclPlan plan = planRoutes(program);
+  if (device.gpu().isEmulated()) {
+    options.records = false;
+    return std::make_unique<NcclCommunicator>(
+        device, emulatedNccl(), rank.rank, rank.size, NcclId{}, plan,
+        rank.workspace, rank.workspaceBytes, options);
+  }
   checkQueues(plan, hasPairs(program));
   const NcclApi &nccl = loadNccl();
   return std::make_unique<NcclCommunicator>(

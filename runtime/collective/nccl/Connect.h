@@ -30,7 +30,8 @@ struct NcclRank {
   int64_t workspaceBytes = 0;
 };
 
-/// Connects with the other ranks. Without a rendezvous address mpirun's
+/// Connects with the other ranks: on the emulated GPU threads of this process
+/// over emulatedNccl(). Without a rendezvous address mpirun's
 /// processes start MPI, spread an identifier, and end MPI. Throws InputError
 /// where there is no rendezvous address, NCCL is missing, or the program needs
 /// more streams than CUDA has queues.

@@ -36,6 +36,8 @@ public:
     double patience = 600.0;
     /// `wait` waits on the host and returns times; else they are empty.
     bool timing = false;
+    /// Steps can be recorded.
+    bool records = true;
   };
 
   /// Connects with all other ranks; returns when all have. The workspace is
@@ -72,7 +74,9 @@ public:
   /// Each rank records a graph of its own, with NCCL's operations in it. NCCL
   /// wants all ranks of an operation to record it, or none, and all of them to
   /// replay what they recorded together. Null with timing.
-  Recorder *recorder() override { return options.timing ? nullptr : this; }
+  Recorder *recorder() override {
+    return options.timing || !options.records ? nullptr : this;
+  }
   void setPosition(const std::string &position) override {
     watch.setPosition(position);
   }

@@ -113,6 +113,10 @@ StreamQueue *Dispatcher::choose() {
     const StreamOperation &next = queue->operations.front();
     if (next.after && !next.after->done)
       continue;
+    if (next.isReady && !next.isReady()) {
+      restEnds = std::min(restEnds, DispatchClock::now() + kRest);
+      continue; // nothing tells when that changes
+    }
     if (queue->turns == 0)
       draw(*queue);
     auto end = queue->restsSince + kRest;

@@ -48,6 +48,7 @@ struct StreamOperation {
   /// Called at the end, with the stream's lane.
   std::function<void(Lane &)> leave = nullptr;
   Clock host = nullptr; // what the host had waited for when it asked
+  std::function<bool()> isReady = nullptr; // HostWork::isReady
 };
 
 /// The work that one stream has to do. Guarded by the dispatcher's mutex.

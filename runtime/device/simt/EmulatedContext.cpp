@@ -34,16 +34,17 @@ static void demandNothingWrong(const StreamOrder &order,
 
 /// Uses of memory are noted as late as the work runs.
 Result EmulatedContext::add(cuda::StreamHandle stream, HostWork work) {
-  return streams.add(
-      stream, [this, shared = std::make_shared<HostWork>(std::move(work))] {
-        return [this, shared](const OrderedOperation &operation) {
-          StreamOrder &order = emulator.order();
-          order.name(operation, shared->what);
-          for (const MemoryUse &use : shared->uses)
-            demandNothingWrong(order, operation, emulator.use(operation, use));
-          shared->run();
-        };
-      });
+  auto shared = std::make_shared<HostWork>(std::move(work));
+  auto start = [this, shared]() -> Run {
+    return [this, shared](const OrderedOperation &operation) {
+      StreamOrder &order = emulator.order();
+      order.name(operation, shared->what);
+      for (const MemoryUse &use : shared->uses)
+        demandNothingWrong(order, operation, emulator.use(operation, use));
+      shared->run();
+    };
+  };
+  return streams.add(stream, start, shared->isReady);
 }
 
 Result EmulatedContext::free(cuda::Address address) {

@@ -41,6 +41,10 @@ struct HostWork {
   /// Must not call the driver. If it throws, the GPU fails with what() as the
   /// report.
   std::function<void()> run;
+  /// Not null: the stream waits with the work until this returns true. The
+  /// driver asks again and again, from the time on when all before is done.
+  /// Must not call the driver. Such work cannot be captured.
+  std::function<bool()> isReady = nullptr;
 };
 
 /// Asks the stream of the current context for the work, also in a capture.

@@ -35,14 +35,20 @@ Result EmulatedStreams::refuse(const std::shared_ptr<Capture> &capture,
 }
 
 Result EmulatedStreams::add(cuda::StreamHandle handle,
-                            std::function<Run()> function) {
+                            std::function<Run()> function,
+                            std::function<bool()> isReady) {
   auto work = std::make_shared<const std::function<Run()>>(std::move(function));
   auto lock = dispatcher.lock();
   std::shared_ptr<Stream> stream = findStream(handle);
   if (!stream)
     return kInvalidHandle;
-  if (!stream->capture)
-    return push(*stream, {nullptr, (*work)(), nullptr});
+  if (!stream->capture) {
+    StreamOperation operation{nullptr, (*work)(), nullptr};
+    operation.isReady = std::move(isReady);
+    return push(*stream, std::move(operation));
+  }
+  if (isReady)
+    return refuse(stream->capture, cuda::kInvalidValue);
   if (Result result = enter(*stream->capture))
     return result;
   stream->capture->add(std::move(work), stream->last, stream->queue.get());

@@ -15,8 +15,10 @@ class EmulatedStreams {
 public:
   EmulatedStreams(uint64_t seed, StreamOrder &order);
 
-  /// Asks the stream for the work, or the graph that it captures.
-  cuda::Result add(cuda::StreamHandle stream, std::function<Run()> work);
+  /// Asks the stream for the work, or the graph that it captures. `isReady`:
+  /// see HostWork.
+  cuda::Result add(cuda::StreamHandle stream, std::function<Run()> work,
+                   std::function<bool()> isReady = nullptr);
   /// The GPU fails with this report; `result` for the caller.
   cuda::Result fail(cuda::Result result, std::string report);
   /// Waits until all that was asked for is done. False on failure.

@@ -10,6 +10,7 @@
 #include "runtime/program/RuntimeMemory.h"
 
 #include <fmt/format.h>
+#include <future>
 
 namespace rota {
 
@@ -25,6 +26,14 @@ Connection::Connection(const Program &program, RankKind kind,
           "alone: expected --ranks mpi or nccl, or 1 process",
           launch.by, launch.processes));
     network = std::make_unique<LocalNetwork>(ranks);
+    count = static_cast<size_t>(ranks);
+    return;
+  }
+  if (isEmulatedNccl()) {
+    if (launch.processes > 1)
+      throw InputError(fmt::format("{} started {} processes: expected 1, all "
+                                   "ranks share the emulated GPU",
+                                   launch.by, launch.processes));
     count = static_cast<size_t>(ranks);
     return;
   }
@@ -54,11 +63,23 @@ std::vector<Communicator *> Connection::hostEnds() const {
   return ends;
 }
 
+bool Connection::isEmulatedNccl() const {
+  return kind == RankKind::Nccl && traitsOf(program.device).isEmulated;
+}
+
+std::pair<int64_t, int64_t> Connection::ncclBytes() const {
+  // Little, so that transfers go in many pieces.
+  if (isEmulatedNccl())
+    return {int64_t(1) << 20, int64_t(4) << 20};
+  RuntimeMemory memory = runtimeMemory(program);
+  return {memory.exchangeBytes, memory.hostBytes};
+}
+
 int64_t Connection::linkBytes() const {
   if (kind != RankKind::Nccl)
     return 0;
-  RuntimeMemory memory = runtimeMemory(program);
-  return memory.exchangeBytes + memory.hostBytes;
+  auto [exchange, host] = ncclBytes();
+  return exchange + host;
 }
 
 LinkedRanks Connection::link(const Devices &devices) {
@@ -69,7 +90,7 @@ LinkedRanks Connection::link(const Devices &devices) {
   if (gpus.empty())
     return linked;
   if (kind == RankKind::Nccl) {
-    linkByNccl(linked, *gpus.front());
+    linkByNccl(linked, gpus);
     return linked;
   }
   if (process) {
@@ -83,23 +104,39 @@ LinkedRanks Connection::link(const Devices &devices) {
   return linked;
 }
 
+NcclEnd Connection::linkByNccl(cuda::CudaDevice &device, int rank) const {
+  auto [exchangeBytes, hostBytes] = ncclBytes();
+  NcclEnd end;
+  end.exchange = device.makeArena(exchangeBytes + hostBytes);
+  device.synchronize(); // the host's numbers do not wait for its clearing
+  NcclRank own;
+  own.launcher = launch.by;
+  own.rank = rank;
+  own.size = static_cast<int>(rankCount(program));
+  own.workspace = end.exchange->at(0);
+  own.workspaceBytes = exchangeBytes;
+  auto tensors = makeNcclCommunicator(device, program, own, {.timing = timing});
+  end.host = std::make_unique<HostTransfers>(
+      *tensors, device, end.exchange->at(exchangeBytes), hostBytes);
+  end.tensors = std::move(tensors);
+  return end;
+}
+
+/// Several ranks connect at the same time: each waits for the others.
 void Connection::linkByNccl(LinkedRanks &linked,
-                            cuda::CudaDevice &device) const {
-  RuntimeMemory memory = runtimeMemory(program);
-  linked.exchange = device.makeArena(linkBytes());
-  NcclRank rank;
-  rank.launcher = launch.by;
-  rank.rank = launch.process;
-  rank.size = launch.processes;
-  rank.workspace = linked.exchange->at(0);
-  rank.workspaceBytes = memory.exchangeBytes;
-  auto tensors =
-      makeNcclCommunicator(device, program, rank, {.timing = timing});
-  linked.ownHost = std::make_unique<HostTransfers>(
-      *tensors, device, linked.exchange->at(memory.exchangeBytes),
-      memory.hostBytes);
-  linked.links = {{tensors.get(), linked.ownHost.get()}};
-  linked.own = std::move(tensors);
+                            const std::vector<cuda::CudaDevice *> &gpus) const {
+  std::vector<std::future<NcclEnd>> ends;
+  for (size_t i = 0; i < gpus.size(); ++i)
+    ends.push_back(std::async(
+        gpus.size() > 1 ? std::launch::async : std::launch::deferred, [&, i] {
+          return linkByNccl(*gpus[i], firstRank() + static_cast<int>(i));
+        }));
+  linked.links.clear();
+  for (std::future<NcclEnd> &end : ends) {
+    linked.nccl.push_back(end.get());
+    const NcclEnd &own = linked.nccl.back();
+    linked.links.push_back({own.tensors.get(), own.host.get()});
+  }
 }
 
 void Connection::fail(const std::string &message) {

@@ -21,17 +21,23 @@ struct Links {
   Communicator *host = nullptr;
 };
 
+/// A rank's end of NCCL.
+struct NcclEnd {
+  std::unique_ptr<Arena> exchange;
+  std::unique_ptr<Communicator> tensors, host;
+};
+
 /// The links of this process's ranks, and what they belong to. It must not
 /// outlive the devices.
 struct LinkedRanks {
-  std::unique_ptr<Arena> exchange;          // nccl
+  std::vector<NcclEnd> nccl;
   std::unique_ptr<SharedGpuNetwork> shared; // threads on one GPU
   std::unique_ptr<Communicator> own;        // one process's, from its GPU
-  std::unique_ptr<Communicator> ownHost;    // nccl
   std::vector<Links> links;
 };
 
-/// All ranks of a program's mesh as threads, or one of the processes.
+/// All ranks of a program's mesh as threads, or one of the processes. On the
+/// emulated GPU the ranks of NCCL are threads, too.
 class Connection {
 public:
   /// Throws InputError when the number of processes is not that of the mesh's
@@ -53,7 +59,12 @@ public:
 
 private:
   std::vector<Communicator *> hostEnds() const;
-  void linkByNccl(LinkedRanks &linked, cuda::CudaDevice &device) const;
+  bool isEmulatedNccl() const;
+  /// Device memory for exchanges and for numbers of the host, in bytes.
+  std::pair<int64_t, int64_t> ncclBytes() const;
+  NcclEnd linkByNccl(cuda::CudaDevice &device, int rank) const;
+  void linkByNccl(LinkedRanks &linked,
+                  const std::vector<cuda::CudaDevice *> &gpus) const;
 
   const Program &program;
   const RankKind kind;

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/nccl/EmulatedNccl.h"
+#include "runtime/Error.h"
+#include "runtime/device/simt/EmulatedDriver.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <fmt/format.h>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace rota {
+namespace {
+
+/// Bytes that one member sends to another, until they are read.
+struct NcclMessage {
+  const char *data;
+  size_t bytes;
+  bool isRead = false;
+};
+
+/// The members' common part of a communicator.
+struct Common {
+  int size = 0;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>> mail;
+  // The present rendezvous of all members: (color, key) of a split.
+  std::map<int, std::pair<int, int>> arrived;
+  std::map<int, std::shared_ptr<Common>> parts; // parts of a split, by color
+  std::map<int, int> numbers; // numbers of the members in their parts
+  int64_t generation = 0;
+  bool hasLost = false; // a member, which has aborted
+};
+
+/// What an NcclHandle points to.
+struct Member {
+  std::shared_ptr<Common> common;
+  int rank;
+  bool isAborted = false;
+};
+
+/// A send or a receive.
+struct NcclCall {
+  Member *member;
+  cuda::StreamHandle stream;
+  int peer;
+  const char *source; // null: receives
+  char *destination;
+  size_t bytes;
+  std::shared_ptr<NcclMessage> message = nullptr; // that was sent
+  bool isOver = false;
+};
+
+/// Guards members and what they have in common.
+std::mutex mutex;
+std::condition_variable change;
+
+struct Group {
+  int depth = 0;
+  std::vector<NcclCall> calls;
+};
+Group &group() {
+  thread_local Group own;
+  return own;
+}
+
+Member *memberOf(NcclHandle handle) {
+  return reinterpret_cast<Member *>(handle);
+}
+NcclHandle makeMember(std::shared_ptr<Common> common, int rank) {
+  return reinterpret_cast<NcclHandle>(
+      new Member{std::move(common), rank, false});
+}
+
+/// Arrives at the members' rendezvous; `body` runs once, when all are there.
+void meet(std::unique_lock<std::mutex> &lock, Common &common, int rank,
+          std::pair<int, int> value, const std::function<void()> &body) {
+  int64_t generation = common.generation;
+  common.arrived[rank] = value;
+  if (static_cast<int>(common.arrived.size()) == common.size) {
+    body();
+    common.arrived.clear();
+    ++common.generation;
+    change.notify_all();
+  }
+  change.wait(lock, [&] { return common.generation != generation; });
+}
+
+/// The ranks of a process connect once; the next run finds nothing of it.
+NcclResult connect(NcclHandle *result, int ranks, NcclId, int rank,
+                   NcclConfig *) {
+  static std::shared_ptr<Common> coming;
+  std::unique_lock lock(mutex);
+  if (!coming) {
+    coming = std::make_shared<Common>();
+    coming->size = ranks;
+  }
+  std::shared_ptr<Common> common = coming;
+  meet(lock, *common, rank, {0, 0}, [] { coming = nullptr; });
+  *result = makeMember(std::move(common), rank);
+  return kNcclSuccess;
+}
+
+NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
+                 NcclConfig *) {
+  std::unique_lock lock(mutex);
+  Member &member = *memberOf(parent);
+  Common &common = *member.common;
+  meet(lock, common, member.rank, {color, key}, [&] {
+    common.parts.clear();
+    for (auto [rank, value] : common.arrived) {
+      std::shared_ptr<Common> &part = common.parts[value.first];
+      if (!part)
+        part = std::make_shared<Common>();
+      ++part->size;
+      common.numbers[rank] = value.second;
+    }
+  });
+  if (color != kNcclNoColor)
+    *result = makeMember(common.parts[color], common.numbers[member.rank]);
+  return kNcclSuccess;
+}
+
+/// Does what the call can do now; whether it is over.
+bool advance(NcclCall &call, std::string &wrong) {
+  if (call.isOver || call.member->isAborted)
+    return true;
+  Common &common = *call.member->common;
+  int own = call.member->rank;
+  if (call.source) {
+    if (!call.message) {
+      call.message = std::make_shared<NcclMessage>(call.source, call.bytes);
+      common.mail[{own, call.peer}].push_back(call.message);
+    }
+    return call.isOver = call.message->isRead;
+  }
+  auto &mail = common.mail[{call.peer, own}];
+  if (mail.empty())
+    return false;
+  NcclMessage &message = *mail.front();
+  if (message.bytes != call.bytes)
+    wrong = fmt::format("expected {} bytes from member {} of a communicator, "
+                        "got {}",
+                        call.bytes, call.peer, message.bytes);
+  std::memcpy(call.destination, message.data,
+              std::min(call.bytes, message.bytes));
+  message.isRead = true;
+  mail.pop_front();
+  return call.isOver = true;
+}
+
+/// The calls of a group on one stream. They pass bytes on as soon as that
+/// stream has come to them.
+simt::HostWork workOf(std::vector<NcclCall> calls) {
+  struct State {
+    std::vector<NcclCall> calls;
+    std::string wrong;
+  };
+  simt::HostWork work;
+  work.what = fmt::format("{} calls of NCCL", calls.size());
+  for (const NcclCall &call : calls)
+    work.uses.push_back({call.source ? call.source : call.destination,
+                         call.bytes, /*isWrite=*/!call.source});
+  auto state = std::make_shared<State>(std::move(calls), "");
+  work.isReady = [state] {
+    std::lock_guard lock(mutex);
+    bool isOver = true;
+    for (NcclCall &call : state->calls)
+      isOver &= advance(call, state->wrong);
+    return isOver;
+  };
+  work.run = [state] {
+    if (!state->wrong.empty())
+      throw RunError(state->wrong);
+  };
+  return work;
+}
+
+NcclResult endGroup() {
+  if (--group().depth > 0)
+    return kNcclSuccess;
+  std::map<cuda::StreamHandle, std::vector<NcclCall>> streams;
+  for (NcclCall &call : std::exchange(group().calls, {}))
+    streams[call.stream].push_back(std::move(call));
+  for (auto &[stream, calls] : streams)
+    simt::enqueueHost(stream, workOf(std::move(calls)));
+  return kNcclSuccess;
+}
+
+NcclResult add(NcclCall call) {
+  ++group().depth;
+  group().calls.push_back(std::move(call));
+  return endGroup();
+}
+
+NcclResult send(const void *source, size_t bytes, int, int peer,
+                NcclHandle handle, cuda::StreamHandle stream) {
+  return add({memberOf(handle), stream, peer, static_cast<const char *>(source),
+              nullptr, bytes});
+}
+
+NcclResult receive(void *destination, size_t bytes, int, int peer,
+                   NcclHandle handle, cuda::StreamHandle stream) {
+  return add({memberOf(handle), stream, peer, nullptr,
+              static_cast<char *>(destination), bytes});
+}
+
+/// A member sends its block to itself, too.
+NcclResult allGather(const void *source, void *destination, size_t bytes,
+                     int type, NcclHandle handle, cuda::StreamHandle stream) {
+  ++group().depth;
+  for (int peer = 0; peer < memberOf(handle)->common->size; ++peer) {
+    char *place = static_cast<char *>(destination) + size_t(peer) * bytes;
+    if (peer == memberOf(handle)->rank && place == source)
+      continue;
+    send(source, bytes, type, peer, handle, stream);
+    receive(place, bytes, type, peer, handle, stream);
+  }
+  return endGroup();
+}
+
+} // namespace
+
+const NcclApi &emulatedNccl() {
+  static const NcclApi api = [] {
+    NcclApi filled;
+    filled.version = [](int *version) {
+      return *version = 21800, kNcclSuccess;
+    };
+    filled.uniqueId = [](NcclId *id) { return *id = {}, kNcclSuccess; };
+    filled.connect = connect;
+    filled.split = split;
+    filled.destroy = [](NcclHandle handle) {
+      return delete memberOf(handle), kNcclSuccess;
+    };
+    filled.abort = [](NcclHandle handle) {
+      std::lock_guard lock(mutex);
+      memberOf(handle)->isAborted = true; // streams may still know it
+      memberOf(handle)->common->hasLost = true;
+      return kNcclSuccess;
+    };
+    filled.asyncError = [](NcclHandle handle, NcclResult *error) {
+      std::lock_guard lock(mutex);
+      bool hasLost = memberOf(handle)->common->hasLost;
+      return *error = hasLost ? kNcclInvalidUsage : kNcclSuccess, kNcclSuccess;
+    };
+    filled.beginGroup = [] { return ++group().depth, kNcclSuccess; };
+    filled.endGroup = endGroup;
+    filled.send = send;
+    filled.receive = receive;
+    filled.allGather = allGather;
+    filled.errorText = [](NcclResult) { return "a rank has left"; };
+    filled.lastError = [](NcclHandle) { return ""; };
+    return filled;
+  }();
+  return api;
+}
+
+} // namespace rota
