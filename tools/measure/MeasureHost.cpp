@@ -94,7 +94,7 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
     done += share / kRounds;
     return share / kRounds * request.seconds;
   };
-  HostWork work;
+  HostRounds work;
   work.cores = request.cores;
   for (int round = 0; round < kRounds; ++round) {
     measureMemory(machine, work, begin(round, "memory", 0.04));

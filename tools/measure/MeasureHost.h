@@ -36,7 +36,7 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
 std::string today();
 
 /// What the rounds of a measurement share.
-struct HostWork {
+struct HostRounds {
   int cores = 1;
   MedianTimes times;
   std::map<std::string, std::unique_ptr<bench::CompiledOp>> ops; // by source
@@ -44,14 +44,14 @@ struct HostWork {
 
 /// The parts of a round, each of about `seconds`. They set the machine's
 /// numbers from the medians of all rounds so far.
-void measureProducts(mlir::rota::Machine &machine, HostWork &work,
+void measureProducts(mlir::rota::Machine &machine, HostRounds &work,
                      double seconds);
-void measureMemory(mlir::rota::Machine &machine, HostWork &work,
+void measureMemory(mlir::rota::Machine &machine, HostRounds &work,
                    double seconds);
 /// False where a kernel cannot be compiled; the reason is printed.
-bool measureKernels(mlir::rota::Machine &machine, HostWork &work,
+bool measureKernels(mlir::rota::Machine &machine, HostRounds &work,
                     double seconds);
-void measureMessages(mlir::rota::Machine &machine, HostWork &work,
+void measureMessages(mlir::rota::Machine &machine, HostRounds &work,
                      double seconds);
 
 } // namespace rota

@@ -43,7 +43,7 @@ double bytesOf(const CompiledOp &op) {
 }
 
 /// The op that a source makes; null where it cannot be compiled.
-CompiledOp *compile(HostWork &host, const std::string &source) {
+CompiledOp *compile(HostRounds &host, const std::string &source) {
   std::unique_ptr<CompiledOp> &op = host.ops[source];
   if (!op)
     op = CompiledOp::create(source);
@@ -53,7 +53,7 @@ CompiledOp *compile(HostWork &host, const std::string &source) {
 /// Seconds of one call of the op that `source` makes, on `cores` cores at once;
 /// nothing where it cannot be compiled. Each call takes the next of `copies` of
 /// the op's memory.
-std::optional<double> measureOp(HostWork &host, const std::string &source,
+std::optional<double> measureOp(HostRounds &host, const std::string &source,
                                 int cores, double seconds, int64_t copies) {
   CompiledOp *op = compile(host, source);
   if (!op)
@@ -93,7 +93,7 @@ struct MeasuredKernel {
 /// The kernel that a source makes, on all cores at once; nothing where it
 /// cannot be compiled.
 std::optional<MeasuredKernel>
-measureKernel(HostWork &host, const std::string &source, double seconds) {
+measureKernel(HostRounds &host, const std::string &source, double seconds) {
   CompiledOp *op = compile(host, source);
   if (!op)
     return std::nullopt;
@@ -134,7 +134,7 @@ std::array<double, 3> fitRows(llvm::ArrayRef<MeasuredRows> kernels,
 
 /// Rates of kernels that are no products. False where one cannot be compiled.
 bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
-                 HostWork &host, double seconds) {
+                 HostRounds &host, double seconds) {
   std::vector<std::string> sources = rowSources(type, kRows);
   double bytesOfElement = type == "bf16" ? 2 : 4;
   std::vector<MeasuredRows> kernels;
@@ -177,7 +177,7 @@ void setAttention(const MeasuredKernel &shortOne, const MeasuredKernel &longOne,
 
 /// Rates of a type. False where a kernel cannot be compiled.
 bool measureType(const std::string &type, mlir::rota::TypeRates &rates,
-                 HostWork &host, double seconds) {
+                 HostRounds &host, double seconds) {
   AttentionSources shortOnes = attentionSources(type, kShortAttention),
                    longOnes = attentionSources(type, kAttention);
   auto measure = [&](const std::string &source) {
@@ -203,7 +203,7 @@ struct Streamed {
 
 /// Additions of growing tensors. A tensor is used again after others of a
 /// layer, some eight times the bytes of one kernel.
-std::optional<std::vector<Streamed>> measureStreams(HostWork &host,
+std::optional<std::vector<Streamed>> measureStreams(HostRounds &host,
                                                     double seconds) {
   constexpr int64_t rows[] = {32, 64, 128, 256, 512, 1024, 2048, 8192};
   std::vector<Streamed> streams;
@@ -234,7 +234,7 @@ void setMemory(Machine &machine, const std::vector<Streamed> &streams,
 
 } // namespace
 
-bool measureKernels(Machine &machine, HostWork &host, double seconds) {
+bool measureKernels(Machine &machine, HostRounds &host, double seconds) {
   auto launch = measureOp(host, additionSource(1), 1, seconds / 16, 1);
   auto streams = measureStreams(host, seconds / 3);
   if (!launch || !streams)

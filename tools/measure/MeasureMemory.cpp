@@ -15,7 +15,7 @@ namespace rota {
 /// Bytes that each core copies: more than its part of the caches.
 static constexpr int64_t kCopiedBytes = int64_t(64) << 20;
 
-void measureMemory(mlir::rota::Machine &machine, HostWork &work,
+void measureMemory(mlir::rota::Machine &machine, HostRounds &work,
                    double seconds) {
   machine.memoryBytes =
       double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));

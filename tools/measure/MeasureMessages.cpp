@@ -14,7 +14,7 @@ namespace rota {
 static constexpr int kMostRanks = 8;
 static constexpr int64_t kPartBytes = int64_t(8) << 20;
 
-void measureMessages(mlir::rota::Machine &machine, HostWork &work,
+void measureMessages(mlir::rota::Machine &machine, HostRounds &work,
                      double seconds) {
   int count = std::clamp(work.cores, 2, kMostRanks);
   LocalNetwork network(count);

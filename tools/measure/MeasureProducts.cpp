@@ -86,7 +86,7 @@ std::string nameOf(const ProductSize &size, llvm::StringRef type) {
 /// Measures all sizes in some `seconds`, but those that do not fit. Adds the
 /// rates of those that were not known.
 void measureType(std::vector<MeasuredProduct> &products, llvm::StringRef name,
-                 int32_t type, HostWork &host, double seconds) {
+                 int32_t type, HostRounds &host, double seconds) {
   std::vector<ProductSize> sizes = sizesInOrder();
   WallClock watch;
   double last = 0;
@@ -113,7 +113,7 @@ void measureType(std::vector<MeasuredProduct> &products, llvm::StringRef name,
 
 } // namespace
 
-void measureProducts(mlir::rota::Machine &machine, HostWork &work,
+void measureProducts(mlir::rota::Machine &machine, HostRounds &work,
                      double seconds) {
   for (auto [name, type] :
        {std::pair("f32", ROTA_F32), std::pair("bf16", ROTA_BF16)}) {
