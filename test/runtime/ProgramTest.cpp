@@ -431,7 +431,7 @@ TEST(Verify, RefusesPartsThatAreNoTensor) {
   EXPECT_TRUE(verifyFails(p, "joined dimension: expected a number below 2"));
   rest.joined.dimension = 1;
   rest.states[0].type = ElementType::BF16;
-  EXPECT_TRUE(verifyFails(p, "expected the shape and states of "
+  EXPECT_TRUE(verifyFails(p, "expected the type, shape and states of "
                              "'layers.{layer}.weight', which is joined"));
   p.parameters.pop_back();
   p.parameters[0].joined.size = 3;
