@@ -71,6 +71,21 @@ std::vector<Groups> groups() {
        {100, 27, 301, /**/ 125, 0, 300, /**/ 90, 127, 140, /**/ 0, 450, 0}}};
 }
 
+struct Operands {
+  Buffer a, b, c;
+};
+
+/// Operands of rotaGroupedGemm, filled.
+Operands operandsOf(const RotaGroupedGemm &g) {
+  Operands of{Buffer(g.typeA, g.batch * g.rows * g.in),
+              Buffer(g.typeA, g.experts * g.in * g.out),
+              Buffer(g.typeC, g.batch * g.rows * g.out)};
+  of.a.fill(1);
+  of.b.fill(2);
+  of.c.fill(3);
+  return of;
+}
+
 /// [type of A and B, type of C, transpose B, accumulate]
 class GroupedGemm
     : public testing::TestWithParam<std::tuple<int, int, bool, bool>> {
@@ -89,12 +104,7 @@ TEST_P(GroupedGemm, AgreesWithPlainLoop) {
   for (Groups test : groups()) {
     RotaGroupedGemm g = with(test.g);
     SCOPED_TRACE(testing::PrintToString(test.counts));
-    Buffer a(g.typeA, g.batch * g.rows * g.in),
-        b(g.typeA, g.experts * g.in * g.out),
-        c(g.typeC, g.batch * g.rows * g.out);
-    a.fill(1);
-    b.fill(2);
-    c.fill(3);
+    auto [a, b, c] = operandsOf(g);
     Buffer before = c;
     rotaGroupedGemm(nullptr, &g, a.bytes.data(), b.bytes.data(),
                     test.counts.data(), nullptr, c.bytes.data());
@@ -121,12 +131,7 @@ TEST_P(GroupedGemm, SameBitsForAnyNumberOfThreads) {
   for (Groups test : groups()) {
     RotaGroupedGemm g = with(test.g);
     SCOPED_TRACE(testing::PrintToString(test.counts));
-    Buffer a(g.typeA, g.batch * g.rows * g.in),
-        b(g.typeA, g.experts * g.in * g.out),
-        c(g.typeC, g.batch * g.rows * g.out);
-    a.fill(1);
-    b.fill(2);
-    c.fill(3);
+    auto [a, b, c] = operandsOf(g);
     Buffer alone = c;
     rotaGroupedGemm(nullptr, &g, a.bytes.data(), b.bytes.data(),
                     test.counts.data(), nullptr, alone.bytes.data());

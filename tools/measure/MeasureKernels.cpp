@@ -78,7 +78,7 @@ std::optional<double> measureOp(HostRounds &host, const std::string &source,
 }
 
 constexpr RowSizes kRows = {.tokens = 256, .width = 512, .vocabulary = 4096};
-/// Two lengths with some equally many pairs.
+/// Two lengths: a query of the shorter one sees an eighth of the keys.
 constexpr AttentionSizes kShortAttention = {
     .batch = 32, .tokens = 64, .heads = 2, .headSize = 64};
 constexpr AttentionSizes kAttention = {

@@ -102,7 +102,8 @@ void measureType(std::vector<MeasuredProduct> &products, llvm::StringRef name,
     last = work / time;
     double rate = work / host.times.add(nameOf(size, name), time);
     auto known = llvm::find_if(products, [&](const MeasuredProduct &product) {
-      return nameOf(product.size, name) == nameOf(size, name);
+      const ProductSize &other = product.size;
+      return other.m == size.m && other.n == size.n && other.k == size.k;
     });
     if (known == products.end())
       products.push_back({size, rate});

@@ -76,6 +76,16 @@ void gather(const ExpertRows::Part &part, const StridedPart &rows, char *to) {
   std::memset(to, 0, (part.paddedRows() - part.rows) * rows.bytes);
 }
 
+/// The part's rows, one after another: in place where they can be multiplied
+/// there, else in `copy`.
+const char *together(const ExpertRows::Part &part, const StridedPart &rows,
+                     char *copy) {
+  if (part.isInPlace())
+    return rows.first + part.stretches.front().first * rows.stride;
+  gather(part, rows, copy);
+  return copy;
+}
+
 /// Copies rows that lie together back.
 void scatter(const ExpertRows::Part &part, const char *from,
              const StridedPart &rows) {
@@ -251,25 +261,16 @@ void addRows(const GroupedCall &call, const DepthTiles &tiles,
                 rowA, m.of(tile) * call.bytesA()};
   const auto &of = tiles[part.paddedRows() / kUnit - 1][tile + 1 == m.count];
   bool isCopied = !part.isInPlace();
-  int64_t row = part.stretches.front().first;
-  const char *partA = a.first + row * rowA;
-  char *copyA = nullptr, *copyB = nullptr;
-  if (isCopied) {
-    int64_t most = n.width * call.bytesA();
-    copyA = copySpace(part.paddedRows() * (a.bytes + most));
-    copyB = copyA + part.paddedRows() * a.bytes;
-    gather(part, a, copyA);
-    partA = copyA;
-  }
+  int64_t mostB = n.width * call.bytesA();
+  char *copyB =
+      isCopied ? copySpace(part.paddedRows() * (mostB + a.bytes)) : nullptr;
+  const char *partA =
+      together(part, a, isCopied ? copyB + part.paddedRows() * mostB : nullptr);
   for (int64_t j = 0; j < n.count; ++j) {
     StridedPart b{const_cast<char *>(call.b) + j * n.width * call.bytesA(),
                   rowB, n.of(j) * call.bytesA()};
-    const char *partB = b.first + row * rowB;
-    if (isCopied) {
-      gather(part, b, copyB);
-      partB = copyB;
-    }
-    runGemmTile(*of[j + 1 == n.count][isCopied], partA, partB,
+    runGemmTile(*of[j + 1 == n.count][isCopied], partA,
+                together(part, b, copyB),
                 c + j * n.width * int64_t(sizeof(float)));
   }
 }
