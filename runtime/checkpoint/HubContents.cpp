@@ -2,7 +2,6 @@
 #include "runtime/checkpoint/HubContents.h"
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/files/Nesting.h"
-#include "runtime/program/Convert.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/program/WeightFiles.h"
@@ -69,12 +68,7 @@ static WrittenTensor writtenOf(Checkpoint &checkpoint, const SavedTensor &saved,
   int64_t count = elementCount(parameter);
   written.bytes = typeBytes(type) * count;
   written.read = [&checkpoint, &saved, count](float *whole) {
-    Box all = wholeBox(saved.shape);
-    if (saved.type == "F32")
-      return readPart(checkpoint, saved, all, reinterpret_cast<char *>(whole));
-    std::vector<uint16_t> narrow(static_cast<size_t>(count));
-    readPart(checkpoint, saved, all, reinterpret_cast<char *>(narrow.data()));
-    std::ranges::transform(narrow, whole, fromBf16);
+    readFloats(checkpoint, saved, wholeBox(saved.shape), count, whole);
   };
   return written;
 }

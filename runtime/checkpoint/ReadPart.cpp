@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/Convert.h"
 
 #include <algorithm>
 #include <cstring>
@@ -39,6 +40,15 @@ void readPart(Checkpoint &checkpoint, const SavedTensor &tensor,
     if (std::optional<BoxRuns::Run> first = runs.next())
       readRuns(checkpoint, tensor, piece, runs, *first, place);
   }
+}
+
+void readFloats(Checkpoint &checkpoint, const SavedTensor &tensor,
+                const Box &part, int64_t count, float *place) {
+  if (tensor.type == "F32")
+    return readPart(checkpoint, tensor, part, reinterpret_cast<char *>(place));
+  std::vector<uint16_t> narrow(static_cast<size_t>(count));
+  readPart(checkpoint, tensor, part, reinterpret_cast<char *>(narrow.data()));
+  std::ranges::transform(narrow, place, fromBf16);
 }
 
 } // namespace rota

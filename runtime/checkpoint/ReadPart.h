@@ -16,6 +16,10 @@ namespace rota {
 void readPart(Checkpoint &checkpoint, const SavedTensor &tensor,
               const Box &part, char *place);
 
+/// Reads the `count` elements of `part` of a tensor of type F32 or BF16 as f32.
+void readFloats(Checkpoint &checkpoint, const SavedTensor &tensor,
+                const Box &part, int64_t count, float *place);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_CHECKPOINT_READPART_H

@@ -66,20 +66,18 @@ void checkTensors(const Checkpoint &checkpoint, const Program &program,
 static void readConverted(Rank &rank, Checkpoint &checkpoint,
                           const SavedTensor &saved, const StateTensor &tensor,
                           const StatePiece &piece) {
-  auto count = static_cast<size_t>(piece.part.elements());
-  std::vector<float> wide(count);
-  std::vector<uint16_t> narrow(count);
-  auto *wideBytes = reinterpret_cast<char *>(wide.data());
-  auto *narrowBytes = reinterpret_cast<char *>(narrow.data());
-  bool isWidened = tensor.type == ElementType::F32;
-  readPart(checkpoint, saved, boxOf(piece.part),
-           isWidened ? narrowBytes : wideBytes);
-  if (isWidened)
-    std::ranges::transform(narrow, wide.begin(), fromBf16);
-  else
-    std::ranges::transform(wide, narrow.begin(), toBf16);
-  rank.device().write(isWidened ? wideBytes : narrowBytes,
-                      rank.at(piece.offset), piece.bytes(tensor));
+  std::vector<float> wide(static_cast<size_t>(piece.part.elements()));
+  readFloats(checkpoint, saved, boxOf(piece.part), piece.part.elements(),
+             wide.data());
+  auto write = [&](const auto &values) {
+    rank.device().write(reinterpret_cast<const char *>(values.data()),
+                        rank.at(piece.offset), piece.bytes(tensor));
+  };
+  if (tensor.type == ElementType::F32)
+    return write(wide);
+  std::vector<uint16_t> narrow(wide.size());
+  std::ranges::transform(wide, narrow.begin(), toBf16);
+  write(narrow);
 }
 
 /// A GPU's part is put together in host memory.
