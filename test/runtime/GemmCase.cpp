@@ -78,7 +78,8 @@ static std::pair<double, double> expected(const RotaGemm &g, const Operands &in,
   return {sum, magnitude};
 }
 
-void expectProduct(const RotaGemm &g, const Operands &in, const Buffer &c) {
+void expectProduct(const RotaGemm &g, const Operands &in, const Buffer &c,
+                   double roundedShare) {
   double rounding = g.typeC == ROTA_BF16 ? 0x1p-8 : 0.0;
   for (int64_t batch = 0; batch < g.batch; ++batch) {
     for (int64_t i = 0; i < g.m; ++i) {
@@ -90,7 +91,8 @@ void expectProduct(const RotaGemm &g, const Operands &in, const Buffer &c) {
         }
         auto [value, magnitude] = expected(g, in, batch, i, j);
         ASSERT_NEAR(c.get(at), value,
-                    1e-6 * magnitude + rounding * std::abs(value))
+                    (1e-6 + rounding * roundedShare) * magnitude +
+                        rounding * std::abs(value))
             << "batch " << batch << " at " << i << ", " << j;
       }
     }

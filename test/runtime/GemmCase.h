@@ -37,8 +37,10 @@ struct Operands {
 };
 
 /// Expects that `c` is the product of `in`, and that its gaps are those of
-/// `in.c`.
-void expectProduct(const RotaGemm &g, const Operands &in, const Buffer &c);
+/// `in.c`. Terms with that share of a sum's magnitude may have been rounded
+/// before the others were added.
+void expectProduct(const RotaGemm &g, const Operands &in, const Buffer &c,
+                   double roundedShare = 0);
 
 } // namespace rota::test
 

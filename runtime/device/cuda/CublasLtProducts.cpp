@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cuda/CublasLtProducts.h"
 #include "runtime/Error.h"
+#include "runtime/device/Device.h"
 #include "runtime/device/GemmShape.h"
-#include "runtime/device/cuda/MeasureAlgorithms.h"
 
 #include <algorithm>
 #include <bit>
@@ -139,7 +139,7 @@ std::string CublasLtProducts::nameOf(const Key &key) const {
       limits.workspaceBytes);
 }
 
-size_t CublasLtProducts::measure(
+Fastest CublasLtProducts::measure(
     const RotaGemm &gemm, bool changesC, size_t count,
     const std::function<BlasStatus(size_t, const BlasLtOperands &operands)>
         &start,
@@ -148,21 +148,22 @@ size_t CublasLtProducts::measure(
   checkDriver(driver, driver.captureStatus(stream, &capture),
               "cuStreamIsCapturing");
   if (count == 1 || capture != kNoCapture)
-    return 0;
+    return {.number = 0};
+  std::string name = toString(gemm);
   auto startOne = [&](size_t number) { return start(number, operands); };
   if (!changesC)
-    return findFastest(driver, count, startOne, stream);
+    return findFastest(driver, name, count, startOne, stream);
 
   int64_t bytes = extentOfC(gemm);
   ScratchC copy(driver, bytes, stream);
   if (!copy.get())
-    return 0;
+    return {.number = 0};
   checkDriver(
       driver,
       driver.copy(copy.get(), addressOf(operands.c), size_t(bytes), stream),
       "cuMemcpyAsync");
   operands.c = reinterpret_cast<void *>(copy.get());
-  return findFastest(driver, count, startOne, stream);
+  return findFastest(driver, name, count, startOne, stream);
 }
 
 BlasLtAlgorithm CublasLtProducts::choose(const BlasLtProduct &product,
@@ -181,13 +182,21 @@ BlasLtAlgorithm CublasLtProducts::choose(const BlasLtProduct &product,
                file.name(), name);
   if (kept || !file.isOpen())
     return proposals.front();
-  size_t fastest = measure(
+  Fastest fastest = measure(
       key.gemm, key.gemm.accumulate, proposals.size(),
       [&](size_t number, const BlasLtOperands &at) {
         return product.start(proposals[number], at, stream);
       },
       operands, stream);
-  return file.keep(name, proposals[fastest]).value_or(proposals.front());
+  if (!fastest.number)
+    product.check(fastest.status, "cublasLtMatmul");
+  if (fastest.refused > 0)
+    fmt::print(stderr, "note: {} of {} algorithms of {} fail: {}\n",
+               fastest.refused, proposals.size(), name,
+               api->statusName(fastest.status));
+  // Without a file, all ranks choose the same.
+  return file.keep(name, proposals[*fastest.number])
+      .value_or(proposals[fastest.first]);
 }
 
 /// The operands of a part of their product.
@@ -232,8 +241,13 @@ CublasLtProducts::chooseParts(const Key &key, const BlasLtOperands &operands,
   Parts parts;
   try {
     parts = chooseEach(cut, operands, stream);
-  } catch (const RunError &) {
-    return whole; // the library has no such product
+  } catch (const DeviceError &) {
+    throw;
+  } catch (const RunError &error) { // the library has no such product
+    fmt::print(stderr, "note: {}; it is a part of {}, which stays whole\n",
+               error.what(), nameOf(key));
+    file.keep(name, {{whole.size()}});
+    return whole;
   }
   if (!kept) {
     auto start = [&](size_t number, const BlasLtOperands &at) {
@@ -244,8 +258,9 @@ CublasLtProducts::chooseParts(const Key &key, const BlasLtOperands &operands,
     };
     bool changesC = std::ranges::any_of(
         cut, [](const GemmPart &part) { return part.gemm.accumulate != 0; });
-    size_t fastest = measure(key.gemm, changesC, 2, start, operands, stream);
-    kept = file.keep(name, {{fastest == 0 ? whole.size() : parts.size()}});
+    Fastest fastest = measure(key.gemm, changesC, 2, start, operands, stream);
+    kept =
+        file.keep(name, {{fastest.number == 1 ? parts.size() : whole.size()}});
   }
   return kept && kept->data[0] == parts.size() ? std::move(parts)
                                                : std::move(whole);

@@ -5,8 +5,8 @@
 // The algorithm of a product is chosen when its description is first met:
 //   - the one that the file of algorithms has, else
 //   - the fastest of those that the library proposes, measured with the
-//   operands
-//     at hand, in C, or in a copy of C where it is accumulated into;
+//     operands at hand, in C, or in a copy of C where it is accumulated into;
+//     those that fail are left out, and a line on stderr says why;
 //   - the library's first proposal while the stream is captured, where there is
 //     no memory for the copy, and without a file.
 // A product that can be cut in two (GemmParts.h) is cut where that was measured
@@ -26,6 +26,7 @@
 #include "runtime/device/cuda/AlgorithmFile.h"
 #include "runtime/device/cuda/BlasLtProduct.h"
 #include "runtime/device/cuda/GemmParts.h"
+#include "runtime/device/cuda/MeasureAlgorithms.h"
 #include "runtime/device/cuda/Products.h"
 
 #include <functional>
@@ -97,9 +98,9 @@ private:
                    const BlasLtOperands &operands, StreamHandle stream);
   BlasLtAlgorithm choose(const BlasLtProduct &product, const Key &key,
                          const BlasLtOperands &operands, StreamHandle stream);
-  /// The number below `count` whose work takes the least time; 0 where nothing
-  /// can be measured. `changesC`: C is not replaced as a whole.
-  size_t measure(
+  /// Which of `count` computes the product in the least time: the first where
+  /// nothing can be measured. `changesC`: C is not replaced as a whole.
+  Fastest measure(
       const RotaGemm &gemm, bool changesC, size_t count,
       const std::function<BlasStatus(size_t, const BlasLtOperands &operands)>
           &start,

@@ -2,14 +2,23 @@
 #include "runtime/device/cuda/GemmParts.h"
 #include "runtime/device/GemmShape.h"
 
-#include <algorithm>
-
 namespace rota::cuda {
 namespace {
 
 constexpr int64_t kAccessBytes = 16;
 /// Below this the second product costs more than the first one gains.
 constexpr int64_t kLeastCut = 1024;
+/// How a size is cut: the first product has a multiple of `multiple`, the other
+/// one at least `least`.
+struct SizeCut {
+  int64_t multiple, least;
+};
+/// Rows and columns: whole tiles of the library's kernels, and a rest that is
+/// wide enough for kernels of matrices. Those of vectors fail on a column that
+/// spans 2^31 elements, gaps included (github.com/NVIDIA/raft/issues/3097).
+constexpr SizeCut kAcross = {128, 64};
+/// The sum: as few terms in the rest as make no vector.
+constexpr SizeCut kAlong = {8, 8};
 
 /// A matrix as it lies in memory.
 struct Stored {
@@ -31,7 +40,6 @@ std::vector<GemmPart> cutGemm(const RotaGemm &g) {
                               elementBytes(g.typeB)},
                              {&RotaGemm::n, g.ldc, elementBytes(g.typeC)}};
   int64_t RotaGemm::*odd = nullptr;
-  int64_t least = kAccessBytes; // bytes of an element of an odd matrix
   for (const Stored &matrix : matrices) {
     if (matrix.distance * matrix.element % kAccessBytes != 0)
       return {};
@@ -40,13 +48,12 @@ std::vector<GemmPart> cutGemm(const RotaGemm &g) {
     if (odd && odd != matrix.columns)
       return {};
     odd = matrix.columns;
-    least = std::min(least, matrix.element);
   }
   if (!odd || g.batch != 1 || g.*odd < kLeastCut)
     return {};
 
-  int64_t granule = kAccessBytes / least;
-  int64_t main = g.*odd / granule * granule;
+  const SizeCut &cut = odd == &RotaGemm::k ? kAlong : kAcross;
+  int64_t main = (g.*odd - cut.least) / cut.multiple * cut.multiple;
   GemmPart first{g, 0, 0, 0}, rest{g, 0, 0, 0};
   first.gemm.*odd = main;
   rest.gemm.*odd = g.*odd - main;

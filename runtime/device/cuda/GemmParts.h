@@ -20,13 +20,14 @@ struct GemmPart {
 
 /// Two products that give what `g` does, in that order: one has whole accesses
 /// of 16 bytes in every row of its matrices as they lie in memory, the other
-/// what is left of m, n or k. Empty where `g` has whole accesses, or where no
-/// such parts exist: rows that begin elsewhere, several odd sizes, a batch; or
-/// where the size is small. NVIDIA's libraries have their fast kernels for
-/// whole accesses alone; a vocabulary of 50257 is the usual case.
+/// the last 64 to 191 of m or n, or 8 to 15 of k. Empty where `g` has whole
+/// accesses, or where no such parts exist: rows that begin elsewhere, several
+/// odd sizes, a batch; or where the size is small. NVIDIA's libraries have
+/// their fast kernels for whole accesses alone; a vocabulary of 50257 is the
+/// usual case.
 ///
-/// A part of k comes first that is added to C rounded to C's type; it has a few
-/// terms only, so the sum loses next to nothing.
+/// The last terms of k come first. Their sum is rounded to C's type before the
+/// others are added to it; it has a few terms only, so C loses next to nothing.
 std::vector<GemmPart> cutGemm(const RotaGemm &g);
 
 } // namespace rota::cuda

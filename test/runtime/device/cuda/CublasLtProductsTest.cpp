@@ -4,6 +4,7 @@
 // algorithm they take.
 #include "runtime/device/cuda/CublasLtProducts.h"
 #include "runtime/Error.h"
+#include "runtime/device/Device.h"
 #include "runtime/device/GemmShape.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "test/runtime/GemmCase.h"
@@ -65,13 +66,13 @@ struct Rank {
       for (char byte : block.bytes)
         EXPECT_EQ(byte, 0);
   }
-  void check(const RotaGemm &g) {
+  void check(const RotaGemm &g, double roundedShare = 0) {
     Operands in(g);
     std::vector<Block> a = copyOf(in.a), b = copyOf(in.b), c = copyOf(in.c);
     multiply(g, a.data(), b.data(), c.data());
     Buffer result = in.c;
     std::memcpy(result.bytes.data(), c.data(), result.bytes.size());
-    expectProduct(g, in, result);
+    expectProduct(g, in, result, roundedShare);
   }
 
   CublasLtProducts products;
@@ -327,7 +328,32 @@ TEST_F(CublasLtChoice, IsTheFastest) {
 
 TEST_F(CublasLtChoice, LeavesOutWhatTheGpuRefuses) {
   library.algorithms[1].isRefused = true;
+  CaptureStderr();
   EXPECT_EQ(choose(), std::pair(uint64_t(3), true));
+  std::string text = GetCapturedStderr();
+  EXPECT_EQ(text.find("note: 1 of 3 algorithms of Test GPU, "), 0u) << text;
+  EXPECT_NE(text.find(" fail: CUBLAS_STATUS_NOT_SUPPORTED\n"), text.npos)
+      << text;
+}
+
+TEST_F(CublasLtChoice, FailsWhereAllAreRefused) {
+  for (FakeAlgorithm &algorithm : library.algorithms)
+    algorithm.isRefused = true;
+  EXPECT_EQ(messageOf<RunError>([&] { choose(); }),
+            "gemm of 3 x 4 x 5, bf16 by bf16 to f32: cublasLtMatmul: "
+            "CUBLAS_STATUS_NOT_SUPPORTED");
+}
+
+TEST_F(CublasLtChoice, NamesTheProductThatBreaksTheGpu) {
+  library.algorithms[1].isFatal = true;
+  EXPECT_EQ(messageOf<DeviceError>([&] { choose(); }),
+            "gemm of 3 x 4 x 5, bf16 by bf16 to f32: measuring 2 of 3: "
+            "cuEventSynchronize: an illegal memory access was encountered "
+            "(700); with ROTA_ALGORITHM_FILE= nothing is measured");
+  EXPECT_EQ(messageOf<DeviceError>([&] { choose(true); }),
+            "cuEventSynchronize: an illegal memory access was encountered "
+            "(700)")
+      << "another product, which is not to blame";
 }
 
 TEST_F(CublasLtChoice, IsKeptForLaterRuns) {
@@ -410,9 +436,10 @@ TEST_F(CublasLtChoice, CutsOddRowsWhereThatIsFaster) {
       // The second rank measures nothing.
       for (int repeat = 0; repeat < 2; ++repeat) {
         Rank rank(library, path);
-        rank.check(g);
+        double nineTerms = 2 * 9.0 / 1025;
+        rank.check(g, nineTerms);
         library.used.clear();
-        rank.check(g);
+        rank.check(g, nineTerms);
         EXPECT_EQ(library.used.size(), isSlow ? 2u : 1u);
       }
       Rank withoutFile(library);
@@ -423,15 +450,50 @@ TEST_F(CublasLtChoice, CutsOddRowsWhereThatIsFaster) {
   }
 }
 
+TEST_F(CublasLtChoice, StaysWholeWhereAPartHasNoAlgorithm) {
+  for (int64_t FakeBlasLt::*size :
+       {&FakeBlasLt::unknownSize, &FakeBlasLt::failingSize}) {
+    library.algorithms = {{1, 1.0f}, {2, 2.0f}};
+    for (FakeAlgorithm &algorithm : library.algorithms)
+      algorithm.oddMilliseconds = 5.0f; // the parts would be faster
+    library.unknownSize = library.failingSize = 0;
+    library.*size = 129;
+    path = folder.path(size == &FakeBlasLt::unknownSize ? "unknown" : "fails");
+    for (bool isFirst : {true, false}) {
+      Rank rank(library, path);
+      CaptureStderr();
+      rank.check(oddGemms().front());
+      std::string text = GetCapturedStderr();
+      EXPECT_EQ(text.find("note: gemm of 8 x 129 x 16") == 0, isFirst) << text;
+      library.used.clear();
+      rank.check(oddGemms().front());
+      EXPECT_EQ(library.used.size(), 1u);
+    }
+  }
+}
+
+TEST(GemmParts, AreNoVectors) {
+  for (int64_t size = 1025; size < 1400; ++size)
+    for (RotaGemm g : oddGemms()) {
+      for (int64_t *one : {&g.m, &g.n, &g.k})
+        *one = *one == 1025 ? size : *one;
+      for (int64_t *one : {&g.lda, &g.ldb, &g.ldc})
+        *one = *one == 1032 ? 1400 : *one;
+      for (const GemmPart &part : cutGemm(g))
+        EXPECT_GE(std::min({part.gemm.m, part.gemm.n, part.gemm.k}), 8)
+            << toString(part.gemm);
+    }
+}
+
 TEST(GemmParts, AreOfOneLongOddSize) {
   std::vector<RotaGemm> odd = oddGemms();
   for (const RotaGemm &g : odd)
     EXPECT_EQ(cutGemm(g).size(), 2u) << toString(g);
-  // The few terms of a sum come first, and the others are added to them.
+  // The last terms of a sum come first, and the others are added to them.
   std::vector<GemmPart> sum = cutGemm(odd[1]);
-  EXPECT_EQ(sum[0].gemm.k, 1);
+  EXPECT_EQ(sum[0].gemm.k, 9);
   EXPECT_EQ(sum[0].gemm.accumulate, 0);
-  EXPECT_EQ(sum[1].gemm.k, 1024);
+  EXPECT_EQ(sum[1].gemm.k, 1016);
   EXPECT_EQ(sum[1].gemm.accumulate, 1);
 
   RotaGemm whole = odd[0];

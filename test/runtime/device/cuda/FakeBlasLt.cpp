@@ -105,12 +105,24 @@ const FakeAlgorithm *find(const BlasLtAlgorithm &algorithm) {
   return nullptr;
 }
 
-BlasStatus findAlgorithms(BlasLtContext *, BlasLtOperation *, BlasLtLayout *,
-                          BlasLtLayout *, BlasLtLayout *, BlasLtLayout *,
+/// Whether one of the matrices has so many rows or columns.
+bool has(int64_t size, const BlasLtLayout *a, const BlasLtLayout *b,
+         const BlasLtLayout *c) {
+  for (const BlasLtLayout *layout : {a, b, c})
+    if (layout->rows == size || layout->columns == size)
+      return true;
+  return false;
+}
+
+BlasStatus findAlgorithms(BlasLtContext *, BlasLtOperation *,
+                          BlasLtLayout *layoutA, BlasLtLayout *layoutB,
+                          BlasLtLayout *layoutC, BlasLtLayout *,
                           BlasLtPreference *preference, int most,
                           BlasLtCandidate *candidates, int *count) {
   ++fake->searches;
   *count = 0;
+  if (has(fake->unknownSize, layoutA, layoutB, layoutC))
+    return kBlasNotSupported;
   for (const FakeAlgorithm &known : fake->algorithms) {
     const uint32_t *given = preference->alignments;
     uint32_t alignments[3] = {given[0], given[1], std::min(given[2], given[3])};
@@ -212,11 +224,14 @@ BlasStatus multiply(BlasLtContext *, BlasLtOperation *operation,
     return kBlasInvalidValue;
   if (known->isRefused)
     return kBlasNotSupported;
+  if (fake->isBroken || has(fake->failingSize, layoutA, layoutB, layoutC))
+    return kBlasExecutionFailed;
+  fake->isBroken = known->isFatal;
   fake->used.push_back(known->number);
   fake->computeType = operation->computeType;
   fake->milliseconds += known->milliseconds;
   for (const BlasLtLayout *layout : {layoutA, layoutB, layoutC})
-    if (layout->rows > 64 &&
+    if (layout->rows > 256 &&
         layout->rows * elementBytes(abiType(layout)) % 16 != 0) {
       fake->milliseconds += known->oddMilliseconds;
       break;
@@ -240,8 +255,9 @@ void fill(BlasLtApi &api) {
   api.destroy = destroy<BlasLtContext>;
   api.version = [] { return size_t(130100); };
   api.statusName = [](BlasStatus status) {
-    return status == kBlasNotSupported ? "CUBLAS_STATUS_NOT_SUPPORTED"
-                                       : "CUBLAS_STATUS_INVALID_VALUE";
+    return status == kBlasNotSupported      ? "CUBLAS_STATUS_NOT_SUPPORTED"
+           : status == kBlasExecutionFailed ? "CUBLAS_STATUS_EXECUTION_FAILED"
+                                            : "CUBLAS_STATUS_INVALID_VALUE";
   };
   api.createLayout = [](BlasLtLayout **layout, int type, uint64_t rows,
                         uint64_t columns, int64_t leading) {
@@ -302,7 +318,9 @@ void fill(DriverApi &driver) {
     return kSuccess;
   };
   driver.synchronizeEvent = [](EventHandle) {
-    return fake->isCaptured ? kInvalidValue : kSuccess;
+    return fake->isBroken     ? kIllegalAddress
+           : fake->isCaptured ? kInvalidValue
+                              : kSuccess;
   };
   driver.elapsedTime = [](float *time, EventHandle begin, EventHandle end) {
     *time = end->milliseconds - begin->milliseconds;
@@ -312,8 +330,10 @@ void fill(DriverApi &driver) {
     *status = fake->isCaptured ? kNoCapture + 1 : kNoCapture;
     return kSuccess;
   };
-  driver.errorText = [](Result, const char **text) {
-    *text = "invalid argument";
+  driver.errorText = [](Result result, const char **text) {
+    *text = result == kIllegalAddress
+                ? "an illegal memory access was encountered"
+                : "invalid argument";
     return kSuccess;
   };
 }

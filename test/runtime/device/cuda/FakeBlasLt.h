@@ -16,6 +16,8 @@ namespace rota::test {
 
 // State that only the library itself knows.
 inline constexpr cuda::BlasStatus kBlasInvalidValue = 7;
+inline constexpr cuda::BlasStatus kBlasExecutionFailed = 13;
+inline constexpr cuda::Result kIllegalAddress = 700;
 inline constexpr uint32_t kBlasLtReduceInPlace = 1;
 inline constexpr uint32_t kBlasLtReduceOutputType = 4;
 
@@ -28,6 +30,7 @@ struct FakeAlgorithm {
   uint32_t alignments[3] = {1, 1,
                             1}; // alignments of the library's A, B, C, in bytes
   bool isRefused = false;       // by cublasLtMatmul
+  bool isFatal = false;         // the GPU fails, and does nothing from then on
   float oddMilliseconds = 0;    // more where long rows are no whole 16 bytes
 };
 
@@ -52,9 +55,13 @@ public:
 
   /// In the order in which the library proposes them.
   std::vector<FakeAlgorithm> algorithms = {{1, 1.0f}};
+  /// A product with that many rows or columns in a matrix has no algorithm, or
+  /// fails with each.
+  int64_t unknownSize = 0, failingSize = 0;
   bool isCaptured = false;
   cuda::Result allocation = cuda::kSuccess; // result of an allocation
 
+  bool isBroken = false;      // the GPU has failed
   int opened = 0;             // calls of the loader
   int live = 0;               // objects and allocations
   int searches = 0;           // calls of cublasLtMatmulAlgoGetHeuristic
