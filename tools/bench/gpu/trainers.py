@@ -37,7 +37,9 @@ def models(is_full):
               ("1.5b", "1.5b.json", [16, 4], 1024),
               ("moe", "moe.json", [16, 4], 1024),
               ("llama-8b-slice", "llama-8b-slice.json", [4, 1], 4096)]
-    return {name: Model(name, os.path.join(HERE, path), batches if is_full else [2], sequence if is_full else 16)
+    if not is_full:  # one model has a smaller batch, so that a test can take the larger one away
+        listed = [(name, path, [2, 1] if name == "gpt2" else [2], 16) for name, path, _, _ in listed]
+    return {name: Model(name, os.path.join(HERE, path), batches, sequence)
             for name, path, batches, sequence in listed}
 
 
@@ -76,6 +78,7 @@ class Runs:
 
     def __init__(self, machine, python):
         self.machine, self.python, self.speeds, self.profiles = machine, python, {}, {}
+        self.failed = {}  # {name of a model: why its larger batches did not run, until a row has said so}
 
     def config(self, model):
         with open(os.path.join(self.machine.folder, model.trainer(model.batches[0]) + ".model", "config.json")) as file:
@@ -101,10 +104,17 @@ class Runs:
                              self.tokens(self.config(model)["vocab_size"]), "--token-type", "uint16", "--steps",
                              str(steps), "--log-interval", "1", "--eval-interval", "0", "--eval-steps", "1", "--json",
                              *options], self.machine.environment)
+                self.failed.setdefault(model.name, []).extend(reasons)
                 return batch, [json.loads(line) for line in text.splitlines()]
             except Failure as failure:
                 reasons.append(f"batch {batch}: {failure}")
         raise Failure("; ".join(reasons))
+
+    def told(self, table, model, beside):
+        """What stands beside a row, with the failures of larger batches, which count as failed rows."""
+        reasons = list(dict.fromkeys(self.failed.pop(model.name, [])))
+        table.failures += len(reasons)
+        return "; ".join([beside, *(reason[:240] for reason in reasons)])
 
     def speed(self, model):
         """(batch, tokens in a second, floating-point operations of a token)."""
@@ -143,7 +153,7 @@ def speeds(table, runs):
     def speed(model):
         batch, rate, _ = runs.speed(model)
         peer = f"; llm.c on an H100: {LLMC_TOKENS:,}; {rate / LLMC_TOKENS:.3g} x" if model.name == "124m" else ""
-        return f"{rate:,.0f} tokens/s", f"{batch} x {model.sequence} tokens{peer}"
+        return f"{rate:,.0f} tokens/s", runs.told(table, model, f"{batch} x {model.sequence} tokens{peer}")
 
     def utilization(model):
         _, rate, operations = runs.speed(model)
@@ -177,9 +187,10 @@ def peers(table, runs):
 
     def row(model):
         try:
-            return peer(model)
+            value, beside = peer(model)
         except Failure as failure:
-            return "no PyTorch", str(failure)[:240]
+            value, beside = "no PyTorch", str(failure)[:240]
+        return value, runs.told(table, model, beside)
 
     for model in runs.machine.sizes.models.values():
         if runs.machine.device != "cuda":
@@ -196,7 +207,7 @@ def shares(table, runs):
             batch, rate, _ = runs.speed(model)  # chooses products before a profile
             _, profile = runs.profile(model)
             return f"{1e3 * profile['phase', 'step'][1]:.4g} ms", \
-                f"{1e3 * batch * model.sequence / rate:.4g} ms without --profile"
+                runs.told(table, model, f"{1e3 * batch * model.sequence / rate:.4g} ms without --profile")
 
         def part(name):
             _, profile = runs.profile(model)
@@ -242,7 +253,7 @@ def launches(table, runs):
         found["rows"] = sorted(((name, numbers, planned.get(name)) for name, numbers in kernels.items()
                                 if numbers[0] > 0), key=lambda item: -item[1][1])
         calls, seconds = (sum(numbers[i] for _, numbers, _ in found["rows"]) for i in (0, 1))
-        return f"{1e3 * seconds:.4g} ms", f"{calls:4.4g} launches"
+        return f"{1e3 * seconds:.4g} ms", runs.told(table, model, f"{calls:4.4g} launches")
 
     def rate(seconds, planned):
         """GB/s, TFLOP/s or both: those in which a GPU at its limits would take the longer time, or a third of it."""
