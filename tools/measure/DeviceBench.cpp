@@ -16,6 +16,9 @@ constexpr int64_t kMostSets = 8;
 /// A group of runs takes so long, and has at most so many.
 constexpr double kGroupSeconds = 2e-3;
 constexpr int64_t kMostInGroup = 100;
+/// Shorter work counts as so long when groups and samples are counted: events
+/// are less exact, and may be at the same time.
+constexpr double kLeastSeconds = 1e-6;
 
 /// Values in (0, 1] without a pattern; i32: from 0 to 15, which are rows of
 /// every table.
@@ -79,7 +82,8 @@ double DeviceBench::measure(const Run &run) {
     run(set); // loads code and chooses products
   if (isEmulated)
     return time(run, 1);
-  double once = median(sample(run, 1, durations.warmUp));
+  double once =
+      std::max(kLeastSeconds, median(sample(run, 1, durations.warmUp)));
   int64_t group =
       std::clamp<int64_t>(int64_t(kGroupSeconds / once), 1, kMostInGroup);
   return median(sample(run, group, durations.measured));
@@ -129,7 +133,7 @@ std::vector<double> DeviceBench::sample(const Run &run, int64_t group,
                                         double total) {
   std::vector<double> samples;
   for (double taken = 0; taken < total || samples.empty();
-       taken += samples.back() * double(group))
+       taken += std::max(kLeastSeconds, samples.back()) * double(group))
     samples.push_back(time(run, group));
   return samples;
 }
