@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A driver for CUDA 13.0 with one GPU of 1 MiB that does nothing. FAKE_CUDA in
-// the environment says what else is wrong with it:
+// A driver for CUDA 13.0 with one GPU of 1 MiB, whose work (Work.cpp) takes
+// time and does nothing. FAKE_CUDA in the environment says what is different:
+//   large      the GPU has 80 GB
 //   version    the driver is one for CUDA 11.8
 //   start      there is no GPU, which the start of the driver says
 //   count      the GPU is hidden
@@ -14,24 +15,22 @@
 
 using namespace rota::cuda;
 
-static constexpr size_t kFreeBytes = 1000000;
-
-static bool isWrong(const char *part) {
-  const char *wrong = std::getenv("FAKE_CUDA");
-  return wrong && std::strcmp(wrong, part) == 0;
+static bool is(const char *part) {
+  const char *different = std::getenv("FAKE_CUDA");
+  return different && std::strcmp(different, part) == 0;
 }
 
 extern "C" {
 
-Result cuInit(unsigned) { return isWrong("start") ? kNoDevice : kSuccess; }
+Result cuInit(unsigned) { return is("start") ? kNoDevice : kSuccess; }
 
 Result cuDriverGetVersion(int *version) {
-  *version = isWrong("version") ? 11080 : 13000;
+  *version = is("version") ? 11080 : 13000;
   return kSuccess;
 }
 
 Result cuDeviceGetCount(int *count) {
-  *count = isWrong("count") ? 0 : 1;
+  *count = is("count") ? 0 : 1;
   return kSuccess;
 }
 
@@ -41,40 +40,32 @@ Result cuDeviceGetName(char *name, int length, Ordinal) {
 }
 
 Result cuDeviceGetAttribute(int *value, int attribute, Ordinal) {
-  bool isOld = isWrong("chip");
-  *value = attribute == kCapabilityMajor   ? (isOld ? 7 : 9)
-           : attribute == kCapabilityMinor ? (isOld ? 5 : 0)
-                                           : 1;
+  bool isOld = is("chip");
+  *value = attribute == kCapabilityMajor           ? (isOld ? 7 : 9)
+           : attribute == kCapabilityMinor         ? (isOld ? 5 : 0)
+           : attribute == kMultiprocessorCount     ? 132
+           : attribute == kClockRate               ? 1980000
+           : attribute == kMemoryClockRate         ? 2619000
+           : attribute == kMemoryBusWidth          ? 5120
+           : attribute == kMostSharedBytesByChoice ? 227 << 10
+                                                   : 1;
   return kSuccess;
 }
 
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
-  *free = kFreeBytes;
-  *total = 1 << 20;
-  return kSuccess;
-}
-
-Result cuMemAlloc_v2(Address *, size_t bytes) {
-  return bytes > kFreeBytes ? kOutOfMemory : kSuccess;
-}
-
-Result cuMemHostAlloc(void **address, size_t bytes, unsigned) {
-  *address = std::malloc(bytes);
-  return *address ? kSuccess : kOutOfMemory;
-}
-
-Result cuMemFreeHost(void *address) {
-  std::free(address);
+  *free = is("large") ? size_t(80) << 30 : 1000000;
+  *total = is("large") ? size_t(80) << 30 : 1 << 20;
   return kSuccess;
 }
 
 Result cuModuleLoadDataEx(ModuleHandle *, const void *, unsigned, int *,
                           void **) {
-  return isWrong("ptx") ? kUnsupportedPtxVersion : kSuccess;
+  return is("ptx") ? kUnsupportedPtxVersion : kSuccess;
 }
 
-Result cuGetErrorString(Result, const char **text) {
-  *text = "no CUDA-capable device is detected";
+Result cuGetErrorString(Result result, const char **text) {
+  *text = result == kNoDevice ? "no CUDA-capable device is detected"
+                              : "invalid argument";
   return kSuccess;
 }
 

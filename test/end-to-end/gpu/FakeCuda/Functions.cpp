@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every function of NVIDIA's driver and of cuBLASLt that a trainer looks for,
-// with success as its answer. Driver.cpp has the functions that do more.
+// with success as its answer. The other files have the functions that do more.
 #include "runtime/device/cuda/BlasLtApi.h"
 
 namespace rota::cuda {
@@ -16,7 +16,9 @@ ROTA_CUDA_DRIVER_FUNCTIONS(X)
 
 #define X(type, member, symbol, parameters)                                    \
   extern "C" type blasLt_##member parameters __asm__(#symbol);                 \
-  extern "C" type blasLt_##member parameters { return {}; }
+  extern "C" __attribute__((weak)) type blasLt_##member parameters {           \
+    return {};                                                                 \
+  }
 ROTA_BLASLT_FUNCTIONS(X)
 #undef X
 
