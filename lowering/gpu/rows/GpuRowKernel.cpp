@@ -149,12 +149,20 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
     storeSums(k, emitRow(k, rowAt(slot, {}), chunks, carried));
     return copySums(k);
   }
-  // While a row is combined the next one is on its way.
-  unsigned sumCount = carried.size();
+  // While a row is combined the next ones are on their way.
+  unsigned sumCount = carried.size(), loadedCount = 0;
   bool isAhead = geometry.form == Form::Registers;
+  auto loadRow = [&](Value number, Value otherwise) {
+    Value exists = k.isLess(number, k.i64(rows));
+    return loadAhead(k, k.select(exists, number, otherwise));
+  };
   if (isAhead) {
     leaveRegistersFor(k, llvm::divideCeil(geometry.blocks, kMultiprocessors));
-    carried.append(loadAhead(k, rowAt(slot, {}).number));
+    Value own = rowAt(slot, {}).number;
+    carried.append(loadAhead(k, own));
+    loadedCount = carried.size() - sumCount;
+    for (int64_t i = 1; i < geometry.ahead; ++i)
+      carried.append(loadRow(k.add(slot, i * geometry.slots), own));
   }
   carried = k.loop(
       k.i32(0), k.i32(trips), 1, carried, [&](Value trip, ValueRange before) {
@@ -163,10 +171,11 @@ void GpuRowKernel::emitSlots(GpuBuilder &k) {
         SmallVector<RowValues::Values> chunks(geometry.perThread);
         SmallVector<Value> ahead;
         if (isAhead) {
-          setLoaded(before.drop_front(sumCount), chunks);
-          Value next = k.add(number, geometry.slots);
-          Value exists = k.isLess(next, k.i64(rows));
-          ahead = loadAhead(k, k.select(exists, next, row.number));
+          ValueRange loaded = before.drop_front(sumCount);
+          setLoaded(loaded.take_front(loadedCount), chunks);
+          llvm::append_range(ahead, loaded.drop_front(loadedCount));
+          Value next = k.add(number, geometry.ahead * geometry.slots);
+          llvm::append_range(ahead, loadRow(next, row.number));
         }
         SmallVector<Value> sums =
             emitRow(k, row, chunks, before.take_front(sumCount));

@@ -29,6 +29,12 @@ constexpr int64_t kMostSharedBytes = 256;
 constexpr int64_t kSummingThreads = 128 * 1024;
 constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
 constexpr int64_t kLeastRowsOfSlot = 8; // where there are more slots
+/// Bytes that all threads together have on their way, if registers allow it:
+/// what a GPU's memory delivers in the time of one access.
+constexpr int64_t kBytesOnTheWay = int64_t(3) << 20;
+/// The rows of a thread by those that it has on their way, which it may read
+/// twice at the end.
+constexpr int64_t kTripsByAhead = 8;
 
 bool hasSums(const RowBody &body) {
   for (unsigned i = 0; i < body.getResults().size(); ++i)
@@ -53,6 +59,15 @@ int64_t operandBytes(const RowBody &body) {
   int64_t bytes = 0;
   for (Value operand : body.getOperands())
     bytes += RowBody::rankOf(operand) * bitsOf(operand) / 8;
+  return std::max<int64_t>(bytes, 1);
+}
+
+/// Bytes of the operands that each row has of its own, for each element.
+int64_t ownBytes(const RowBody &body) {
+  int64_t bytes = 0;
+  for (BlockArgument operand : body.getOperands())
+    if (body.getMap(operand.getArgNumber()).isIdentity())
+      bytes += RowBody::rankOf(operand) * bitsOf(operand) / 8;
   return std::max<int64_t>(bytes, 1);
 }
 
@@ -131,8 +146,21 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
                                 std::max<int64_t>(kLeastSlots / parts, 1),
                                 kMostSlots);
     slots = std::min<int64_t>(slots, llvm::alignTo(rows, rowsPerBlock));
+    ahead = rowsAhead(body, llvm::divideCeil(rows, slots));
   }
   blocks = llvm::divideCeil(slots, rowsPerBlock) * parts;
+}
+
+int64_t RowGeometry::rowsAhead(const RowBody &body, int64_t trips) const {
+  int64_t elements = perThread * std::max<int64_t>(width, 1);
+  int64_t row = elements * ownBytes(body);
+  int64_t kept = elements * operandBytes(body);
+  if (sums == Sums::Registers)
+    kept += elements * sumBytes(body);
+  int64_t fit = 1 + std::max<int64_t>(kMostKeptBytes - kept, 0) / row;
+  int64_t needed = llvm::divideCeil(kBytesOnTheWay, slots * rowThreads() * row);
+  return std::clamp<int64_t>(
+      needed, 1, std::clamp<int64_t>(trips / kTripsByAhead, 1, fit));
 }
 
 void RowGeometry::placeValues(const RowBody &body) {

@@ -42,6 +42,8 @@ struct RowGeometry {
   /// Rows that are done at a time: all of them or, where rows are summed, one
   /// for each row of partial sums. Slot s does rows s, s + slots, ...
   int64_t slots;
+  /// Rows that a thread has on their way while it combines one, in registers.
+  int64_t ahead = 1;
   int64_t blockThreads, blocks;
 
   /// Threads that do a row in the form of chunks: for each chunk and, after
@@ -57,6 +59,8 @@ struct RowGeometry {
 private:
   /// Sets `form` and `sums` by the bytes that a thread keeps.
   void placeValues(const RowBody &body);
+  /// The rows that threads need on their way where each does `trips` rows.
+  int64_t rowsAhead(const RowBody &body, int64_t trips) const;
 };
 
 } // namespace rota::lowering

@@ -158,7 +158,8 @@ func.func @f(%x: tensor<10x512xf32>, %s: tensor<10xf32>) -> (tensor<10x512xf32>,
 // -----
 
 // Sums over rows: 128 rows of partial sums, each of every 128th row, ascending,
-// while the next row is on its way; then 32 columns a block.
+// while the next row is on its way; then 8 columns a block, 8 rows of a thread at
+// a time.
 // CHECK-LABEL: gpu.func @kernel_sum_0
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 16, 1, 1>
 // CHECK: llvm.load {{.*}} -> vector<8xf32>
@@ -166,8 +167,9 @@ func.func @f(%x: tensor<10x512xf32>, %s: tensor<10xf32>) -> (tensor<10x512xf32>,
 // CHECK: llvm.load {{.*}} -> vector<8xf32>
 // CHECK: llvm.store {{.*}} vector<8xf32>
 // CHECK-LABEL: gpu.func @kernel_sum_1
-// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 3, 1, 1>
-// CHECK: scf.for {{.*}} -> (f32)
+// CHECK-SAME: known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 12, 1, 1>
+// CHECK: scf.for {{.*}} -> (i32, f32)
+// CHECK-COUNT-8: llvm.load
 // CHECK-COUNT-3: nvvm.barrier
 // PTX-LABEL: .entry kernel_sum_0
 // PTX-LABEL: .entry kernel_sum_1
