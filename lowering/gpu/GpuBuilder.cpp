@@ -219,6 +219,24 @@ Value GpuBuilder::sumByHalves(Value value, int64_t threads, int64_t across) {
   return load(shared, number);
 }
 
+Value GpuBuilder::sumUpToHere(Value value, int64_t threads) {
+  Memory shared = allocateShared(2 * threads, b.getI32Type());
+  Value number = thread(), sum = value;
+  store(sum, shared, number);
+  int64_t turn = 0;
+  for (int64_t distance = 1; distance < threads; distance *= 2, turn ^= 1) {
+    barrier();
+    Memory from = offset(shared, i32(turn * threads));
+    Value other = choose(
+        isLess(i32(distance - 1), number),
+        [&] { return load(from, add(number, -distance)); },
+        [&] { return i32(0); });
+    sum = add(sum, other);
+    store(sum, offset(shared, i32((1 - turn) * threads)), number);
+  }
+  return sum;
+}
+
 void leaveRegistersFor(GpuBuilder &k, int64_t blocks) {
   k.ops().getBlock()->getParentOp()->setAttr(
       NVVM::NVVMDialect::getMinctasmAttrName(),

@@ -98,6 +98,9 @@ public:
   /// `across`, a power of two, in the first `across` threads: by halves, in
   /// shared memory. The block has `threads` threads, a power of two.
   mlir::Value sumByHalves(mlir::Value value, int64_t threads, int64_t across);
+  /// The sum of the values, i32, of the threads up to this one, in shared
+  /// memory. The block has `threads` threads, and all of them take part.
+  mlir::Value sumUpToHere(mlir::Value value, int64_t threads);
 
 private:
   llvm::SmallVector<mlir::Value> pointers;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/gpu/experts/GpuGroupedCode.h"
 
-#include "runtime/device/FullExperts.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-#include <cstddef>
 #include <limits>
 
 using namespace mlir;
@@ -35,102 +31,6 @@ static Value loadIndex(GpuBuilder &k, Memory memory, Value at) {
 //===----------------------------------------------------------------------===//
 // Rows by matrices
 //===----------------------------------------------------------------------===//
-
-/// The first of `count` numbers for which `isSo`, or -1 (i64).
-static Value firstOf(GpuBuilder &k, int64_t count,
-                     llvm::function_ref<Value(Value number)> isSo) {
-  return k.loop(k.i64(0), k.i64(count), 1, {k.i64(-1)},
-                [&](Value i, ValueRange found) -> SmallVector<Value> {
-                  Value number = k.sub(k.i64(count - 1), i);
-                  return {k.select(isSo(number), number, found[0])};
-                })[0];
-}
-
-/// Argument kNoteAt becomes a FullExperts, by one thread.
-static void noteFullExperts(GpuBuilder &k, const GroupShape &shape,
-                            const GroupTable &groups,
-                            const ExpertTiles &experts, bool hasOffset) {
-  Type i32 = k.ops().getI32Type(), i64 = k.ops().getI64Type();
-  auto rowsOf = [&](Value sequence, Value block) {
-    return loadIndex(k, groups.overfull(k, sequence), block);
-  };
-  Value block = firstOf(k, shape.blocks, [&](Value number) {
-    Value expert = k.mul(number, shape.expertsOfBlock());
-    return k.isLess(k.i64(0),
-                    loadIndex(k, experts.overfull(k, expert), k.i64(0)));
-  });
-  Memory note = k.argument(kNoteAt, i32);
-  Value place = LLVM::PtrToIntOp::create(k.ops(), i64, note.base);
-  Value call =
-      LLVM::PtrToIntOp::create(k.ops(), i64, k.argument(kNoteAt + 1, i32).base);
-  auto write = [&] {
-    Value sequence = firstOf(k, shape.batch, [&](Value number) {
-      return k.isLess(k.i64(0), rowsOf(number, block));
-    });
-    Value first = k.mul(block, shape.expertsOfBlock());
-    if (hasOffset)
-      first =
-          k.add(first, loadIndex(k, k.argument(kNoteAt + kNoteArguments, i32),
-                                 k.i64(0)));
-    constexpr int64_t half = int64_t(1) << 32;
-    auto store = [&](size_t byte, Value value) {
-      k.store(arith::TruncIOp::create(k.ops(), i32, value), note,
-              k.i64(byte / sizeof(int32_t)));
-    };
-    store(offsetof(FullExperts, rows), rowsOf(sequence, block));
-    store(offsetof(FullExperts, room), k.i64(shape.rowsOfBlock()));
-    store(offsetof(FullExperts, firstExpert), first);
-    store(offsetof(FullExperts, experts), k.i64(shape.expertsOfBlock()));
-    store(offsetof(FullExperts, sequence), sequence);
-    store(offsetof(FullExperts, action), k.div(call, half));
-    store(offsetof(FullExperts, layer), call);
-  };
-  k.when(k.isLess(k.i64(-1), block), [&] {
-    k.when(k.isLess(k.i64(0), place), [&] {
-      Value isFirst = k.isEqual(loadIndex(k, note, k.i64(0)), k.i64(0));
-      k.when(isFirst, write);
-    });
-  });
-}
-
-void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product,
-                        bool hasOffset) {
-  constexpr int64_t threads = GpuTileProduct::kThreads;
-  const GroupShape &shape = product.shape;
-  int64_t tileRows = product.tile();
-  GroupTable groups(shape, k.argument(0, k.ops().getI32Type()).base);
-  ExpertTiles experts(shape, k.argument(1, k.ops().getI32Type()).base);
-  Memory counts = k.allocateShared(shape.experts, k.ops().getI32Type());
-  k.loop(k.thread(), k.i32(shape.experts), threads, [&](Value expert) {
-    Memory befores = experts.befores(k, k.widen(expert));
-    Value block = k.div(expert, shape.expertsOfBlock());
-    SmallVector<Value> sums = k.loop(
-        k.i32(0), k.i32(shape.batch), 1, {k.i32(0), k.i32(0)},
-        [&](Value sequence, ValueRange before) -> SmallVector<Value> {
-          Value row = k.widen(sequence);
-          k.store(before[0], befores, sequence);
-          Value rows = k.sub(k.load(groups.ends(k, row), expert),
-                             k.load(groups.firsts(k, row), expert));
-          return {k.add(before[0], rows),
-                  k.max(before[1], k.load(groups.overfull(k, row), block))};
-        });
-    k.store(sums[0], befores, k.i32(shape.batch));
-    k.store(sums[1], experts.overfull(k, k.widen(expert)), k.i32(0));
-    k.store(k.div(k.add(sums[0], tileRows - 1), tileRows), counts, expert);
-  });
-  k.barrier();
-  k.when(k.isEqual(k.thread(), k.i32(0)),
-         [&] { noteFullExperts(k, shape, groups, experts, hasOffset); });
-  Memory starts = experts.starts(k);
-  k.loop(k.thread(), k.i32(shape.experts + 1), threads, [&](Value expert) {
-    Value start =
-        k.loop(k.i32(0), expert, 1, {k.i32(0)},
-               [&](Value before, ValueRange sum) -> SmallVector<Value> {
-                 return {k.add(sum[0], k.load(counts, before))};
-               })[0];
-    k.store(start, starts, expert);
-  });
-}
 
 Value GroupedCode::expertOf(const ExpertTiles &experts, Value tile) {
   Memory ends = k.offset(experts.starts(k), k.i64(1));
@@ -250,7 +150,7 @@ void GroupedCode::emitGradient() {
   Value row = k.mul(k.rem(rest, product.matrixTiles()), tileRows);
   Value expert = k.div(rest, product.matrixTiles());
   Value rows = k.sub(k.i64(in), row), columns = k.sub(k.i64(out), column);
-  Memory lhs = k.argument(1, shape.element), rhs = k.argument(2, shape.element);
+  Memory lhs = k.argument(2, shape.element), rhs = k.argument(3, shape.element);
   auto depthsOf = [&](Value sequence) {
     return std::pair(loadIndex(k, groups.firsts(k, sequence), expert),
                      loadIndex(k, groups.ends(k, sequence), expert));
@@ -266,7 +166,7 @@ void GroupedCode::emitGradient() {
   Value start = k.mul(expert, in * out);
   start = k.add(start, k.add(k.mul(row, out), column));
   tiles->store(sums,
-               {k.offset(k.argument(3, product.stored), start), out, k.i64(0),
+               {k.offset(k.argument(4, product.stored), start), out, k.i64(0),
                 rows, columns},
                product.accumulate);
 }

@@ -4,79 +4,12 @@
 #ifndef ROTA_LOWERING_GPU_EXPERTS_GPUGROUPEDCODE_H
 #define ROTA_LOWERING_GPU_EXPERTS_GPUGROUPEDCODE_H
 
+#include "lowering/gpu/experts/ExpertTables.h"
 #include "lowering/gpu/experts/GpuTileProduct.h"
-#include "lowering/kernels/experts/Groups.h"
 
 #include <array>
 
 namespace rota::lowering {
-
-/// For each sequence the first row and the end of each expert's rows, and
-/// the rows that each block needs where it has fewer, otherwise 0, all i32.
-class GroupTable {
-public:
-  GroupTable(const GroupShape &shape, mlir::Value base)
-      : shape(shape), base(base) {}
-
-  static int64_t stride(const GroupShape &shape) {
-    return 2 * shape.experts + shape.blocks;
-  }
-  template <typename Builder>
-  Memory firsts(Builder &k, mlir::Value sequence) const {
-    return part(k, sequence, 0);
-  }
-  template <typename Builder>
-  Memory ends(Builder &k, mlir::Value sequence) const {
-    return part(k, sequence, shape.experts);
-  }
-  template <typename Builder>
-  Memory overfull(Builder &k, mlir::Value sequence) const {
-    return part(k, sequence, 2 * shape.experts);
-  }
-
-private:
-  template <typename Builder>
-  Memory part(Builder &k, mlir::Value sequence, int64_t first) const {
-    return k.offset({base, k.ops().getI32Type()},
-                    k.add(k.mul(sequence, stride(shape)), first));
-  }
-
-  const GroupShape &shape;
-  mlir::Value base;
-};
-
-/// The rows of each expert in all sequences, one after the other, and their
-/// tiles, all i32.
-class ExpertTiles {
-public:
-  ExpertTiles(const GroupShape &shape, mlir::Value base)
-      : shape(shape), base(base) {}
-
-  static int64_t count(const GroupShape &shape) {
-    return shape.experts * (stride(shape) + 1) + 1;
-  }
-  /// Rows of an expert in the sequences before each one, then in all.
-  Memory befores(GpuBuilder &k, mlir::Value expert) const {
-    return part(k, k.mul(expert, stride(shape)));
-  }
-  /// Not 0 where an expert is in a block with too few rows in any sequence.
-  Memory overfull(GpuBuilder &k, mlir::Value expert) const {
-    return k.offset(befores(k, expert), k.i64(shape.batch + 1));
-  }
-  /// Tiles of the experts before each one, then of all.
-  Memory starts(GpuBuilder &k) const {
-    return part(k, k.i64(shape.experts * stride(shape)));
-  }
-
-private:
-  static int64_t stride(const GroupShape &shape) { return shape.batch + 2; }
-  Memory part(GpuBuilder &k, mlir::Value first) const {
-    return k.offset({base, k.ops().getI32Type()}, first);
-  }
-
-  const GroupShape &shape;
-  mlir::Value base;
-};
 
 /// `rota.grouped_product` or its derivative, whose right matrix has rows as the
 /// left one.
@@ -105,16 +38,6 @@ struct GroupedProduct {
   int64_t columnTiles() const { return llvm::divideCeil(out, tile()); }
 };
 
-/// The place of RotaGpuLaunch::noteAt in the next kernel.
-inline constexpr unsigned kNoteAt = 2, kNoteArguments = 2;
-
-/// Adds up the tiles of experts, and notes the first block of experts with too
-/// few rows where it is given memory for that. Arguments: groups, tiles of
-/// experts, that memory, the call's name, and the number in the model of the
-/// first expert with `hasOffset`. It has one block of GpuTileProduct::kThreads.
-void emitTilesOfExperts(GpuBuilder &k, const GroupedProduct &product,
-                        bool hasOffset);
-
 class GroupedCode {
 public:
   static constexpr int64_t kThreads = GpuTileProduct::kThreads;
@@ -125,8 +48,8 @@ public:
   /// tile of the rows of one expert in all sequences, and columns; and zeros
   /// for rows without an expert.
   void emitProduct();
-  /// Arguments: groups, left rows, right rows, result. A block has a part of
-  /// the matrix of one expert.
+  /// Arguments: groups, tiles of experts, left rows, right rows, result. A
+  /// block has a part of the matrix of one expert.
   void emitGradient();
 
 private:

@@ -28,74 +28,6 @@ Type storedType(Value result, bool accumulate) {
   return getElementTypeOrSelf(result);
 }
 
-/// Arguments: counts, groups.
-void emitGroups(RowBuilder &k, const GroupShape &shape, Value sequence) {
-  Type i32 = k.ops().getI32Type();
-  Memory counts = k.offset(k.argument(0, i32), k.mul(sequence, shape.experts));
-  GroupTable groups(shape, k.argument(1, i32).base);
-  k.each(shape.experts, [&](Value expert) {
-    GroupRows rows = rowsOfExpert(k, shape, counts, expert);
-    k.storeIndex(rows.first, groups.firsts(k, sequence), expert);
-    k.storeIndex(rows.end, groups.ends(k, sequence), expert);
-    // The last expert of a block says for how many rows there is no room.
-    Value block = k.div(expert, shape.expertsOfBlock());
-    Value next = k.mul(k.add(block, 1), shape.expertsOfBlock());
-    k.when(k.isEqual(k.add(expert, 1), next), [&] {
-      Value needed = k.sub(rows.whole, k.mul(block, shape.rowsOfBlock()));
-      k.storeIndex(k.select(k.isLess(rows.end, rows.whole), needed, k.i64(0)),
-                   groups.overfull(k, sequence), block);
-    });
-  });
-}
-
-/// A plan whose first call adds up the counts, operand `counts`, in temporary
-/// 0.
-FailureOr<KernelPlan> planGroups(Operation *op, const GroupShape &shape,
-                                 unsigned counts, KernelLibrary &library) {
-  FailureOr<std::string> symbol = emitRowCode(
-      library, op->getLoc(), "groups_of_rows", shape.key(), 2,
-      {shape.batch, shape.experts, 32},
-      [&](RowBuilder &k, Value sequence) { emitGroups(k, shape, sequence); });
-  if (failed(symbol))
-    return failure();
-  KernelPlan plan;
-  plan.temporaries = {shape.batch * GroupTable::stride(shape) * 4};
-  plan.calls = {{*symbol,
-                 shape.batch,
-                 1,
-                 {{Kind::Operand, counts}, {Kind::Temporary, 0}}}};
-  return plan;
-}
-
-/// A plan that also adds up the tiles of experts, in temporary 1.
-FailureOr<KernelPlan> planTiles(mlir::rota::GroupedProductOp op,
-                                const GroupedProduct &product,
-                                KernelLibrary &library) {
-  const GroupShape &shape = product.shape;
-  KernelCall call{"", 1, 1, {{Kind::Temporary, 0}, {Kind::Temporary, 1}}};
-  for (int note = 0; note < kNoteArguments; ++note)
-    call.arguments.push_back({Kind::Scalar, 0}); // the device gives them
-  bool hasOffset = bool(op.getOffset());
-  if (hasOffset)
-    call.arguments.push_back({Kind::Operand, 3});
-  FailureOr<KernelPlan> plan = planGroups(op, shape, 2, library);
-  FailureOr<std::string> symbol = emitGpuKernel(
-      library, op->getLoc(), "tiles_of_experts",
-      shape.key() + " of " + std::to_string(product.tile()) +
-          (hasOffset ? " from an offset" : ""),
-      call.arguments.size(), /*blocks=*/1, GroupedCode::kThreads,
-      [&](GpuBuilder &k) { emitTilesOfExperts(k, product, hasOffset); });
-  if (failed(plan) || failed(symbol))
-    return failure();
-  LaunchShape launch = library.getLaunchShape(*symbol);
-  launch.noteAt = kNoteAt;
-  library.setLaunchShape(*symbol, launch);
-  call.symbol = *symbol;
-  plan->temporaries.push_back(ExpertTiles::count(shape) * 4);
-  plan->calls.push_back(std::move(call));
-  return plan;
-}
-
 /// Adds the call that computes result 0 from all temporaries and operands 0 and
 /// 1.
 FailureOr<KernelPlan> addProduct(FailureOr<KernelPlan> plan,
@@ -125,7 +57,8 @@ static FailureOr<KernelPlan> planGroupedProduct(mlir::rota::GroupedProductOp op,
       library, op->getLoc(), "grouped_product", product.key(), 5,
       product.expertTiles() * product.columnTiles(), GroupedCode::kThreads,
       [&](GpuBuilder &k) { GroupedCode(k, product).emitProduct(); });
-  return addProduct(planTiles(op, product, library), symbol,
+  TableForm form{product.tile(), /*notes=*/true, bool(op.getOffset())};
+  return addProduct(planExpertTables(op, shape, form, library), symbol,
                     shape.batch * shape.rows);
 }
 
@@ -138,12 +71,12 @@ planGroupedProductGrad(mlir::rota::GroupedProductGradOp op,
                          storedType(op.getResult(), accumulated[0]),
                          accumulated[0]};
   FailureOr<std::string> symbol = emitGpuKernel(
-      library, op->getLoc(), "grouped_product_grad", product.key(), 4,
+      library, op->getLoc(), "grouped_product_grad", product.key(), 5,
       shape.experts * product.matrixTiles() * product.columnTiles(),
       GroupedCode::kThreads,
       [&](GpuBuilder &k) { GroupedCode(k, product).emitGradient(); });
-  return addProduct(planGroups(op, shape, 2, library), symbol,
-                    shape.experts * shape.width);
+  return addProduct(planExpertTables(op, shape, {product.tile()}, library),
+                    symbol, shape.experts * shape.width);
 }
 
 void addGpuGroupedProductEmitters(KernelEmitters &emitters) {

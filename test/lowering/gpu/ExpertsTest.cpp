@@ -335,6 +335,13 @@ TEST_F(Grouped, OverfullBlocks) {
   auto gpu = EmulatedOp::create(text(false));
   ASSERT_TRUE(gpu);
   operands = gpu->makeOperands();
+/// Several counts for each thread that makes the tables, and tables that do not
+/// fit in shared memory.
+TEST_F(Grouped, ManyCounts) {
+  check({9, 320, 4, 6, 160, 2, "f32", false, false}, true, /*most=*/3);
+  check({70, 300, 4, 6, 150, 2, "f32", false, false}, false, /*most=*/3);
+}
+
   auto results = gpu->makeResults();
   for (TensorBytes &bytes : operands)
     for (int64_t i = 0; i < bytes.count; ++i)
