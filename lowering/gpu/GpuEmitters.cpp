@@ -13,19 +13,19 @@ using AddEmitters = void(KernelEmitters &emitters);
 AddEmitters addAccumulateEmitters, addExpertRowsEmitters,
     addCrossEntropyEmitters, addCrossEntropyPairEmitters,
     addGpuAttentionEmitters, addGpuAttentionGradEmitters,
-    addGpuEmbeddingEmitters, addGpuGroupedProductEmitters, addGpuLaunchEmitters,
-    addGroupedBiasEmitters, addRopeEmitters, addRoutingEmitters,
-    addSplitEmitters;
+    addGpuDispatchEmitters, addGpuEmbeddingEmitters,
+    addGpuGroupedProductEmitters, addGpuLaunchEmitters, addGroupedBiasEmitters,
+    addRopeEmitters, addRoutingEmitters, addSplitEmitters;
 
 KernelEmitters gpuEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
        {addAccumulateEmitters, addExpertRowsEmitters, addGpuAttentionEmitters,
         addGpuAttentionGradEmitters, addCrossEntropyEmitters,
-        addCrossEntropyPairEmitters, addGpuEmbeddingEmitters,
-        addGpuGroupedProductEmitters, addGpuLaunchEmitters,
-        addGroupedBiasEmitters, addRopeEmitters, addRoutingEmitters,
-        addSplitEmitters})
+        addCrossEntropyPairEmitters, addGpuDispatchEmitters,
+        addGpuEmbeddingEmitters, addGpuGroupedProductEmitters,
+        addGpuLaunchEmitters, addGroupedBiasEmitters, addRopeEmitters,
+        addRoutingEmitters, addSplitEmitters})
     add(emitters);
   return emitters;
 }

@@ -69,16 +69,26 @@ void KernelBuilder::clearRow(Memory to, int64_t width) {
   clear(to, width * bytesOf(to.element));
 }
 
-void KernelBuilder::forEachKey(
-    Memory keys, int64_t count, int64_t keyCount, Memory totals,
-    llvm::function_ref<Value(Value, Value, Value)> visit) {
-  clear(totals, keyCount * bytesOf(totals.element));
-  loop(0, count, 1, [&](Value i) {
-    Value key = loadIndex(keys, i);
-    when(isWithin(key, keyCount), [&] {
-      storeIndex(visit(i, key, loadIndex(totals, key)), totals, key);
+void KernelBuilder::rankKeys(Memory keys, int64_t count, int64_t keyCount,
+                             Memory totals, llvm::function_ref<void()> counted,
+                             RankBody visit) {
+  auto countInto = [&](Memory counters, RankBody visitKey) {
+    clear(counters, keyCount * bytesOf(counters.element));
+    loop(0, count, 1, [&](Value i) {
+      Value key = loadIndex(keys, i);
+      when(isWithin(key, keyCount), [&] {
+        Value rank = loadIndex(counters, key);
+        if (visitKey)
+          visitKey(i, key, rank);
+        storeIndex(add(rank, 1), counters, key);
+      });
     });
-  });
+  };
+  countInto(totals, nullptr);
+  if (!visit)
+    return;
+  counted();
+  countInto(local(keyCount, totals.element), visit);
 }
 
 void KernelBuilder::overColumns(int64_t width, ColumnsBody body) {

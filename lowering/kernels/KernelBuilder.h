@@ -30,10 +30,8 @@ public:
   void each(int64_t count, Body body) override { loop(0, count, 1, body); }
   void once(llvm::function_ref<void()> body) override { body(); }
   void sync() override {}
-  void forEachKey(Memory keys, int64_t count, int64_t keyCount, Memory totals,
-                  llvm::function_ref<mlir::Value(mlir::Value i, mlir::Value key,
-                                                 mlir::Value carried)>
-                      visit) override;
+  void rankKeys(Memory keys, int64_t count, int64_t keyCount, Memory totals,
+                llvm::function_ref<void()> counted, RankBody visit) override;
   void overColumns(int64_t width, ColumnsBody body) override;
   void walkColumns(int64_t width, WalkBody body) override;
   mlir::Value loadOwn(Memory line, mlir::Value column, int64_t width) override;

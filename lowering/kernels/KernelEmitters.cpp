@@ -7,17 +7,17 @@ namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
 AddEmitters addAccumulateEmitters, addAttentionEmitters,
-    addAttentionGradEmitters, addCrossEntropyEmitters, addEmbeddingEmitters,
-    addExpertRowsEmitters, addGroupedBiasEmitters, addLaunchEmitters,
-    addRopeEmitters, addRoutingEmitters, addSplitEmitters;
+    addAttentionGradEmitters, addCrossEntropyEmitters, addDispatchEmitters,
+    addEmbeddingEmitters, addExpertRowsEmitters, addGroupedBiasEmitters,
+    addLaunchEmitters, addRopeEmitters, addRoutingEmitters, addSplitEmitters;
 
 KernelEmitters vectorEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
        {addAccumulateEmitters, addAttentionEmitters, addAttentionGradEmitters,
-        addCrossEntropyEmitters, addEmbeddingEmitters, addExpertRowsEmitters,
-        addGroupedBiasEmitters, addLaunchEmitters, addRopeEmitters,
-        addRoutingEmitters, addSplitEmitters})
+        addCrossEntropyEmitters, addDispatchEmitters, addEmbeddingEmitters,
+        addExpertRowsEmitters, addGroupedBiasEmitters, addLaunchEmitters,
+        addRopeEmitters, addRoutingEmitters, addSplitEmitters})
     add(emitters);
   return emitters;
 }

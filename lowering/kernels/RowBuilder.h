@@ -35,6 +35,12 @@ struct RowForm {
   // Elements that a thread loads before it uses them on a GPU, where rows are
   // long; 0: one vector.
   int64_t inFlight = 0;
+  // Code without local memory, sync and `each`: where a row is one vector, a
+  // GPU gives it to one thread.
+  bool mayBeAlone = false;
+  // One warp of a GPU does a row, for code without walkColumns, loadOwn,
+  // storeOwn, rankKeys, logSumExp and sumEach.
+  bool ofWarp = false;
 };
 
 class RowBuilder : public ValueBuilder {
@@ -60,15 +66,16 @@ public:
   virtual void once(llvm::function_ref<void()> body) = 0;
   virtual void sync() = 0;
 
-  /// For each key below `keyCount`, visits the elements of `keys` that are the
-  /// key by ascending i: visit(i, key, carried) gives the number, 0 at first,
-  /// that the next visit of the key is called with. The last ones go to
-  /// `totals`.
-  virtual void
-  forEachKey(Memory keys, int64_t count, int64_t keyCount, Memory totals,
-             llvm::function_ref<mlir::Value(mlir::Value i, mlir::Value key,
-                                            mlir::Value carried)>
-                 visit) = 0;
+  /// Stores the number of elements of `keys` that are each key below `keyCount`
+  /// in `totals`, and calls counted(), with sync() before and after it. Then
+  /// calls visit(i, key, rank) for each such element, in any order: `rank`
+  /// elements before number i are the same key. Without `visit` it only stores
+  /// the totals.
+  using RankBody = llvm::function_ref<void(mlir::Value i, mlir::Value key,
+                                           mlir::Value rank)>;
+  virtual void rankKeys(Memory keys, int64_t count, int64_t keyCount,
+                        Memory totals, llvm::function_ref<void()> counted,
+                        RankBody visit) = 0;
 
   /// Elements of a vector at most.
   virtual int64_t lanes() const = 0;

@@ -2,12 +2,13 @@
 //
 // Rows whose code serves every device (lowering/kernels/RowBuilder.h), on a
 // GPU: a block does a row. A vector is one chunk of the row.
-#include "lowering/gpu/GpuBuilder.h"
 #include "lowering/gpu/GpuEmitters.h"
+#include "lowering/gpu/KeyCounters.h"
 #include "lowering/gpu/rows/ChunkWalk.h"
 #include "lowering/kernels/Emit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
@@ -18,8 +19,12 @@ using namespace mlir;
 namespace rota::lowering {
 namespace {
 
-/// Keys that a thread loads before it looks at them.
+/// Keys that a thread loads before it counts them.
 constexpr int64_t kInFlight = 4;
+/// Warps of a block where each does a row.
+constexpr int64_t kRowsOfBlock = 4;
+/// Counters of keys in all warps of a block: 64 KB.
+constexpr int64_t kMostCounters = 16 * 1024;
 
 class GpuRows : public RowBuilder {
 public:
@@ -28,6 +33,10 @@ public:
   GpuRows(GpuBuilder &g, int64_t chunk, int64_t threads, int64_t group)
       : RowBuilder(g.ops()), g(g), chunk(chunk), threads(threads), group(group),
         thread(g.widen(g.thread())) {}
+  /// Each warp of a block does a row.
+  GpuRows(GpuBuilder &g, int64_t chunk)
+      : RowBuilder(g.ops()), g(g), chunk(chunk), threads(kWarp),
+        rowsOfBlock(kRowsOfBlock), thread(g.widen(g.rem(g.thread(), kWarp))) {}
   /// This thread has the vector of a row that begins at column `alone`.
   GpuRows(GpuBuilder &g, int64_t chunk, Value alone)
       : RowBuilder(g.ops()), g(g), chunk(chunk), alone(alone) {}
@@ -36,20 +45,31 @@ public:
     return g.argument(i, element);
   }
   Memory local(int64_t elements, Type element) override {
-    return g.allocateShared(elements, element);
+    int64_t size = element.getIntOrFloatBitWidth() / 8;
+    int64_t ofRow = llvm::alignTo(elements, kAccessBytes / size);
+    Memory all = g.allocateShared(ofRow * rowsOfBlock, element);
+    return rowsOfBlock == 1
+               ? all
+               : g.offset(all, g.mul(g.div(g.thread(), kWarp), ofRow));
   }
 
   void each(int64_t count, Body body) override {
     loop(thread, i64(count), threads, body);
   }
   void once(llvm::function_ref<void()> body) override {
+    if (alone)
+      return body();
     when(isEqual(thread, i64(0)), body);
   }
-  void sync() override { g.barrier(); }
+  void sync() override {
+    if (rowsOfBlock > 1)
+      NVVM::SyncWarpOp::create(b, g.i32(-1));
+    else
+      g.barrier();
+  }
 
-  void
-  forEachKey(Memory keys, int64_t count, int64_t keyCount, Memory totals,
-             llvm::function_ref<Value(Value, Value, Value)> visit) override;
+  void rankKeys(Memory keys, int64_t count, int64_t keyCount, Memory totals,
+                llvm::function_ref<void()> counted, RankBody visit) override;
 
   int64_t lanes() const override { return chunk; }
   void overColumns(int64_t width, ColumnsBody body) override {
@@ -80,6 +100,8 @@ public:
   }
   Value foldColumns(int64_t width, Value initial, FoldBody body) override {
     assert(width % chunk == 0 && "rows with gaps are walked");
+    if (alone)
+      return body(alone, chunk, initial);
     return loop(mul(thread, chunk), i64(width), threads * chunk, initial,
                 [&](Value at, ValueRange carried) -> SmallVector<Value> {
                   return {body(at, chunk, carried[0])};
@@ -171,35 +193,54 @@ private:
   }
 
   GpuBuilder &g;
-  int64_t chunk, threads = 1, group = 1;
+  int64_t chunk, threads = 1, group = 1, rowsOfBlock = 1;
   Value thread, alone; // i64
 };
 
-/// A thread looks for some of the keys in all elements.
-void GpuRows::forEachKey(Memory keys, int64_t count, int64_t keyCount,
-                         Memory totals,
-                         llvm::function_ref<Value(Value, Value, Value)> visit) {
-  auto visitFrom = [&](Value i, int64_t number, Value key, Value carried) {
-    SmallVector<Value> loaded;
-    for (int64_t next = 0; next < number; ++next)
-      loaded.push_back(loadIndex(keys, add(i, next)));
-    for (auto [next, found] : llvm::enumerate(loaded))
-      carried = choose(
-          isEqual(found, key),
-          [&] { return visit(add(i, int64_t(next)), key, carried); },
-          [&] { return carried; });
-    return carried;
+void GpuRows::rankKeys(Memory keys, int64_t count, int64_t keyCount,
+                       Memory totals, llvm::function_ref<void()> counted,
+                       RankBody visit) {
+  int64_t range = llvm::PowerOf2Ceil(keyCount);
+  int64_t warps =
+      std::clamp<int64_t>(kMostCounters / range, 1, threads / kWarp);
+  // A warp has neighbouring keys, and each of its loads those of all lanes.
+  int64_t ofStep = kWarp * kInFlight;
+  int64_t ofWarp = llvm::alignTo(llvm::divideCeil(count, warps), ofStep);
+  KeyCounters counters(g, range, warps);
+  Value first = add(mul(counters.warp(), ofWarp), counters.lane());
+  auto walkKeys = [&](RankBody visitKey) {
+    loop(i32(0), i32(ofWarp), ofStep, [&](Value begin) {
+      SmallVector<Value> numbers, loaded;
+      for (int64_t i = 0; i < kInFlight; ++i) {
+        numbers.push_back(add(add(first, begin), i * kWarp));
+        loaded.push_back(load(keys, min(numbers[i], i32(count - 1))));
+      }
+      for (auto [number, key] : llvm::zip(numbers, loaded)) {
+        Value isKey = both(isWithin(number, count), isWithin(key, keyCount));
+        auto visitRank = [&](Value rank) {
+          visitKey(g.widen(number), g.widen(key), g.widen(rank));
+        };
+        counters.add(select(isKey, key, i32(range)),
+                     visitKey ? KeyCounters::Visit(visitRank) : nullptr);
+      }
+    });
   };
-  int64_t whole = count / kInFlight * kInFlight;
+  counters.clear(threads);
+  sync();
+  walkKeys(nullptr);
+  sync();
   each(keyCount, [&](Value key) {
-    Value total = loop(i64(0), i64(whole), kInFlight, i64(0),
-                       [&](Value i, ValueRange carried) -> SmallVector<Value> {
-                         return {visitFrom(i, kInFlight, key, carried[0])};
-                       })[0];
-    if (whole < count)
-      total = visitFrom(i64(whole), count - whole, key, total);
-    storeIndex(total, totals, key);
+    Value own = narrow(key);
+    store(counters.sum(own), totals, key);
+    if (visit)
+      counters.startAt(own, i32(0));
   });
+  if (!visit)
+    return;
+  sync();
+  counted();
+  sync();
+  walkKeys(visit);
 }
 
 Value GpuRows::largestOf(Memory values, int64_t count) {
@@ -235,13 +276,26 @@ emitGpuRows(KernelLibrary &library, Location loc, StringRef prefix,
   int64_t chunk = chunkWidth(std::gcd(stride, space.begin), space.bits);
   int64_t chunks = space.columns / chunk;
   std::string whole = (key + " of " + Twine(space.rows)).str();
-  if (space.alone)
+  if (space.alone || (space.mayBeAlone && chunks == 1))
     return emitEach(library, loc, prefix, whole, arguments, space.rows * chunks,
                     [&](GpuBuilder &g, Value number) {
                       Value column = g.mul(g.rem(number, chunks), chunk);
                       GpuRows k(g, chunk, g.widen(column));
                       body(k, g.widen(g.div(number, chunks)));
                     });
+  if (space.ofWarp)
+    return emitGpuKernel(
+        library, loc, prefix, whole, arguments,
+        llvm::divideCeil(space.rows, kRowsOfBlock), kRowsOfBlock * kWarp,
+        [&](GpuBuilder &g) {
+          Value warp = g.div(g.thread(), kWarp);
+          Value row = g.widen(g.add(g.mul(g.block(), kRowsOfBlock), warp));
+          GpuRows k(g, chunk);
+          if (space.rows % kRowsOfBlock == 0)
+            body(k, row);
+          else
+            g.when(g.isLess(row, g.i64(space.rows)), [&] { body(k, row); });
+        });
   int64_t threads = llvm::PowerOf2Ceil(chunks), group = 1;
   if (space.inFlight) {
     threads =

@@ -6,12 +6,9 @@
 // warp's tokens. Then a block adds the cotangents of one row, tokens in
 // ascending order. No two threads add to one element, and the sums have the
 // order of the CPU. Tokens that have no row add nothing.
-#include "lowering/gpu/GpuBuilder.h"
+#include "lowering/gpu/KeyCounters.h"
 #include "lowering/kernels/Emit.h"
 #include "lowering/kernels/TokenShapes.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -44,26 +41,21 @@ Value rowOf(GpuBuilder &k, const EmbeddingTable &table, Value token,
 //===----------------------------------------------------------------------===//
 
 /// The tokens of the block's range. Each warp walks over its own part of all
-/// tokens, 32 at a time, and no warp waits for another on the way.
+/// tokens, 32 at a time.
 class RangeSort {
 public:
   RangeSort(GpuBuilder &k, const EmbeddingTable &table, int64_t threads)
       : k(k), table(table), warps(threads / kWarp),
         part(llvm::alignTo(llvm::divideCeil(table.count, warps),
                            kWarp * kTokensInFlight)),
-        tokens(k.argument(0, k.ops().getI32Type())),
-        counters(k.allocateShared(warps * kRange, k.ops().getI32Type())),
-        lane(k.rem(k.thread(), kWarp)), warp(k.div(k.thread(), kWarp)),
+        tokens(k.argument(0, k.ops().getI32Type())), counters(k, kRange, warps),
         firstRow(k.mul(k.block(), kRange)) {}
 
   Value isOwner() { return k.isWithin(k.thread(), kRange); }
   /// The row of this thread, if it is an owner.
   Value row() { return k.add(firstRow, k.thread()); }
 
-  void clear() {
-    k.loop(k.thread(), k.i32(warps * kRange), warps * kWarp,
-           [&](Value i) { k.store(k.i32(0), counters, i); });
-  }
+  void clear() { counters.clear(warps * kWarp); }
 
   /// Adds the tokens of the warp's part to its counters. Calls
   /// visit(number, place) for each of the range: its place is the counter
@@ -71,7 +63,7 @@ public:
   /// before the range.
   using Visit = llvm::function_ref<void(Value number, Value place)>;
   Value walk(Visit visit) {
-    Value first = k.add(k.mul(warp, part), lane);
+    Value first = k.add(k.mul(counters.warp(), part), counters.lane());
     return k.loop(k.i32(0), k.i32(part), kWarp * kTokensInFlight, k.i32(0),
                   [&](Value begin, ValueRange carried) {
                     SmallVector<Value> numbers, loaded;
@@ -94,30 +86,15 @@ public:
   /// The tokens of this thread's row; 0 where it is no owner.
   Value countOfRow() {
     return k.choose(
-        isOwner(),
-        [&] {
-          Value sum = k.i32(0);
-          for (int64_t i = 0; i < warps; ++i)
-            sum = k.add(sum, k.load(counters, counterOf(i)));
-          return sum;
-        },
+        isOwner(), [&] { return counters.sum(k.thread()); },
         [&] { return k.i32(0); });
   }
   /// Turns the counts of this thread's row into places from `start` on.
   void place(Value start) {
-    k.when(isOwner(), [&] {
-      Value next = start;
-      for (int64_t i = 0; i < warps; ++i) {
-        Value count = k.load(counters, counterOf(i));
-        k.store(next, counters, counterOf(i));
-        next = k.add(next, count);
-      }
-    });
+    k.when(isOwner(), [&] { counters.startAt(k.thread(), start); });
   }
 
 private:
-  Value counterOf(int64_t ofWarp) { return k.add(k.thread(), ofWarp * kRange); }
-
   /// The number of the token's row in the range, kRange or a negative one
   /// outside, and whether the row is before the range.
   std::pair<Value, Value> locate(Value number, Value token) {
@@ -131,75 +108,17 @@ private:
 
   /// Adds one token of each lane, ascending. Most have none of the range.
   void addTokens(Value local, Value number, Visit visit) {
-    Value inRange = k.isWithin(local, kRange);
-    Value found = ballot(inRange);
-    auto add = [&] {
-      Value own = k.select(inRange, local, k.i32(0));
-      Value same = lanesOf(own, found);
-      Value lower = k.sub(
-          arith::ShLIOp::create(k.ops(), k.i32(1), lane).getResult(), k.i32(1));
-      Value rank = countBits(k.both(same, lower));
-      Value counter = k.add(k.mul(warp, kRange), own);
-      Value before = k.load(counters, counter);
-      waitForWarp();
-      Value isFirst = k.both(inRange, k.isEqual(rank, k.i32(0)));
-      k.when(isFirst, [&] {
-        k.store(k.add(before, countBits(same)), counters, counter);
-      });
-      if (visit)
-        k.when(inRange, [&] { visit(number, k.add(before, rank)); });
-      waitForWarp();
-    };
-    k.branch(k.isEqual(found, k.i32(0)), [] {}, add);
+    auto visitToken = [&](Value place) { visit(number, place); };
+    counters.add(local, visit ? KeyCounters::Visit(visitToken) : nullptr);
   }
-
-  /// The lanes among `found` with the same row, for such a lane.
-  Value lanesOf(Value local, Value found) {
-    Value same = found;
-    for (int64_t bit = 1; bit < kRange; bit *= 2) {
-      Value isSet = k.isEqual(k.both(local, k.i32(bit)), k.i32(bit));
-      Value set = ballot(isSet);
-      same = k.both(same, k.select(isSet, set, k.sub(k.i32(-1), set)));
-    }
-    return same;
-  }
-
-  Value ballot(Value condition) {
-    ImplicitLocOpBuilder &b = k.ops();
-    return NVVM::VoteSyncOp::create(b, b.getI32Type(), k.i32(-1), condition,
-                                    NVVM::VoteSyncKind::ballot);
-  }
-  Value countBits(Value bits) {
-    return LLVM::CtPopOp::create(k.ops(), bits.getType(), bits);
-  }
-  void waitForWarp() { NVVM::SyncWarpOp::create(k.ops(), k.i32(-1)); }
 
   GpuBuilder &k;
   const EmbeddingTable &table;
-  int64_t warps, part;     // tokens of a warp
-  Memory tokens, counters; // [warps, kRange]
-  Value lane, warp, firstRow;
+  int64_t warps, part; // tokens of a warp
+  Memory tokens;
+  KeyCounters counters;
+  Value firstRow;
 };
-
-/// The sum of `value` in the threads up to this one, in a block of `threads`.
-Value sumUpToHere(GpuBuilder &k, Value value, int64_t threads) {
-  Memory shared = k.allocateShared(2 * threads, k.ops().getI32Type());
-  Value thread = k.thread();
-  Value sum = value;
-  k.store(sum, shared, thread);
-  int64_t turn = 0;
-  for (int64_t distance = 1; distance < threads; distance *= 2, turn ^= 1) {
-    k.barrier();
-    Memory from = k.offset(shared, k.i32(turn * threads));
-    Value hasOther = k.isLess(k.i32(distance - 1), thread);
-    Value other = k.choose(
-        hasOther, [&] { return k.load(from, k.add(thread, -distance)); },
-        [&] { return k.i32(0); });
-    sum = k.add(sum, other);
-    k.store(sum, k.offset(shared, k.i32((1 - turn) * threads)), thread);
-  }
-  return sum;
-}
 
 /// Arguments: tokens, order, starts, offset of a part. The tokens of row r are
 /// order[starts[r]] to order[starts[r + 1] - 1].
@@ -212,7 +131,7 @@ void emitSort(GpuBuilder &k, const EmbeddingTable &table, int64_t threads) {
   Value below = sort.walk(nullptr);
   k.barrier();
   Value mine = sort.countOfRow();
-  Value end = sumUpToHere(k, mine, threads);
+  Value end = k.sumUpToHere(mine, threads);
   // The first thread's sum of all threads, for everyone.
   Value allBelow = k.sumByHalves(below, threads, /*across=*/1);
   Memory shared = k.allocateShared(1, i32);

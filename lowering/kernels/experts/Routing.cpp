@@ -39,7 +39,11 @@ struct Routing {
   }
 
   /// A kernel row for each token, done by one warp on a GPU.
-  RowForm space() const { return {tokens, experts, 32, /*most=*/32}; }
+  RowForm space() const {
+    RowForm form{tokens, experts, 32};
+    form.ofWarp = true;
+    return form;
+  }
 
   int64_t tokens, experts, k;
   bool sigmoid, normalize;

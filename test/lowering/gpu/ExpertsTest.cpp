@@ -81,6 +81,18 @@ TEST_F(AgainstCpu, ExpertPlaces) {
            {},
            /*tolerance=*/0});
   }
+  // More experts than a block has threads, and parts of choices of each warp.
+  check({R"(
+    func.func @f(%e: tensor<1x700x3xi32>) {
+      %p, %c = rota.expert_places %e rows = 2100 blocks = 3 : tensor<1x700x3xi32> -> tensor<1x1200xi32>
+      return
+    })",
+         {},
+         2,
+         0,
+         1200,
+         {},
+         /*tolerance=*/0});
   check({R"(
     func.func @f(%e: tensor<2x16x2xi32>, %all: tensor<80x8xi32>, %first: tensor<i32>) {
       %p, %c = rota.expert_places %e others %all offset %first rows = 32 capacity = 40 : tensor<2x16x2xi32>, tensor<80x8xi32>, tensor<i32> -> tensor<2x8xi32>
@@ -138,6 +150,25 @@ TEST_F(AgainstCpu, MovedRows) {
         }
         checkAll(dot, type, columns, parts, false);
       }
+}
+
+/// Rows that several blocks clear where no choice has them.
+TEST_F(AgainstCpu, ClearedRows) {
+  for (std::string element : {"2xf32", "40xbf16"})
+    check({replaced(R"(
+      func.func @f(%x: tensor<2x150x$E>, %p: tensor<2x150x3xi32>) {
+        %y = rota.dispatch %x, %p : (tensor<2x150x$E>, tensor<2x150x3xi32>) -> tensor<2x600x$E>
+        return
+      })",
+                    {{"$E", element}}),
+           {},
+           2,
+           -4,
+           60,
+           {},
+           1e-5,
+           /*leaveOutBarriers=*/true,
+           /*distinct=*/true});
 }
 
 TEST_F(AgainstCpu, GroupedBias) {
@@ -304,6 +335,13 @@ TEST_F(Grouped, TilesAcrossSequences) {
       check({batch, 128, 40, 72, 4, 2, type, false, false}, false);
 }
 
+/// Several counts for each thread that makes the tables, and tables that do not
+/// fit in shared memory.
+TEST_F(Grouped, ManyCounts) {
+  check({9, 320, 4, 6, 160, 2, "f32", false, false}, true, /*most=*/3);
+  check({70, 300, 4, 6, 150, 2, "f32", false, false}, false, /*most=*/3);
+}
+
 TEST_F(Grouped, NeedEachSynchronization) {
   using Kind = ::rota::lowering::GpuSynchronization;
   for (std::string type : {"f32", "bf16"})
@@ -335,13 +373,6 @@ TEST_F(Grouped, OverfullBlocks) {
   auto gpu = EmulatedOp::create(text(false));
   ASSERT_TRUE(gpu);
   operands = gpu->makeOperands();
-/// Several counts for each thread that makes the tables, and tables that do not
-/// fit in shared memory.
-TEST_F(Grouped, ManyCounts) {
-  check({9, 320, 4, 6, 160, 2, "f32", false, false}, true, /*most=*/3);
-  check({70, 300, 4, 6, 150, 2, "f32", false, false}, false, /*most=*/3);
-}
-
   auto results = gpu->makeResults();
   for (TensorBytes &bytes : operands)
     for (int64_t i = 0; i < bytes.count; ++i)
