@@ -47,6 +47,7 @@ typedef struct RotaGpuLaunch {
   // (runtime/device/FullExperts.h), and the next one action * 2^32 + layer of
   // the work.
   int64_t noteAt;
+  int64_t ownSharedBytes; // sharedBytes in the OWN forms of code; 0: the same
 } RotaGpuLaunch;
 
 /// The most arguments of a launch that has a table.

@@ -272,6 +272,10 @@ static int64_t emitFunction(KernelLibrary &library, Location loc,
   return k.getSharedBytes();
 }
 
+/// Shared memory that a block may have: on sm_80, which has the least of the
+/// chips that Rota compiles for by default, and on those with warpgroups.
+static constexpr int64_t kLeastOfChips = 163 << 10, kOfGroupChips = 227 << 10;
+
 FailureOr<std::string>
 emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
               StringRef key, unsigned arguments, int64_t blocks,
@@ -284,13 +288,22 @@ emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
   return library.getOrEmit(
       prefix, key, [&](OpBuilder &, StringRef symbol) -> LogicalResult {
         FunctionForm form{arguments, blocks, threads};
-        int64_t sharedBytes = emitFunction(library, loc, symbol, form, body);
+        LaunchShape launch{{blocks, 1, 1}, threads};
+        launch.sharedBytes = emitFunction(library, loc, symbol, form, body);
         if (grouped)
-          sharedBytes = std::max(sharedBytes,
-                                 emitFunction(library, loc,
-                                              (symbol + kWarpgroupForm).str(),
-                                              form, grouped));
-        library.setLaunchShape(symbol, {{blocks, 1, 1}, threads, sharedBytes});
+          launch.ownSharedBytes = emitFunction(
+              library, loc, (symbol + kWarpgroupForm).str(), form, grouped);
+        auto isWithin = [&](int64_t bytes, int64_t most) -> LogicalResult {
+          if (bytes <= most)
+            return success();
+          return emitError(loc, "expected at most ")
+                 << most << " bytes of shared memory for a block, got "
+                 << bytes;
+        };
+        if (failed(isWithin(launch.sharedBytes, kLeastOfChips)) ||
+            failed(isWithin(launch.ownSharedBytes, kOfGroupChips)))
+          return failure();
+        library.setLaunchShape(symbol, launch);
         return success();
       });
 }

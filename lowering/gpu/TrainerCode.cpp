@@ -25,7 +25,7 @@ static void addLaunch(ImplicitLocOpBuilder &b, StringRef symbol,
       b.getStringAttr(text));
   auto type = LLVM::LLVMStructType::getLiteral(
       b.getContext(),
-      {pointer, i32, i32, i32, i32, i64, i64, pointer, i64, i64, i64});
+      {pointer, i32, i32, i32, i32, i64, i64, pointer, i64, i64, i64, i64});
   auto launch =
       LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
                              LLVM::Linkage::External, symbol, Attribute());
@@ -50,6 +50,7 @@ static void addLaunch(ImplicitLocOpBuilder &b, StringRef symbol,
   add(LLVM::ConstantOp::create(b, i64, shape.tableRows));
   add(LLVM::ConstantOp::create(b, i64, shape.tableBlocks));
   add(LLVM::ConstantOp::create(b, i64, shape.noteAt));
+  add(LLVM::ConstantOp::create(b, i64, shape.ownSharedBytes));
   LLVM::ReturnOp::create(b, value);
 }
 

@@ -91,7 +91,12 @@ struct LaunchShape {
   // The kernel for a table of such launches: RotaGpuLaunch::table.
   std::string table = {};
   int64_t tableRows = 0, tableBlocks = 0;
-  int64_t noteAt = 0; // RotaGpuLaunch::noteAt
+  int64_t noteAt = 0;         // RotaGpuLaunch::noteAt
+  int64_t ownSharedBytes = 0; // RotaGpuLaunch::ownSharedBytes
+  /// Of the kernel's form for chips with instructions of warpgroups, or of all.
+  int64_t sharedBytesOf(bool isOwn) const {
+    return isOwn && ownSharedBytes > 0 ? ownSharedBytes : sharedBytes;
+  }
 };
 
 /// A CPU with products of pairs, for code that any CPU runs.

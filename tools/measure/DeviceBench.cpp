@@ -98,6 +98,7 @@ DeviceBench::Run DeviceBench::runOf(std::vector<Launch> launches) {
       kernel.form.grid[i] = uint32_t(kernel.launch.grid[i]);
     kernel.form.block = uint32_t(kernel.launch.block);
     kernel.form.sharedBytes = kernel.launch.sharedBytes;
+    kernel.form.ownSharedBytes = kernel.launch.ownSharedBytes;
     kernel.form.arguments = int64_t(kernel.launch.arguments.size());
     asked.push_back(&kernel);
   }

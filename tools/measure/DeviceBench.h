@@ -28,7 +28,7 @@ public:
   struct Launch {
     std::string kernel;
     std::array<int64_t, 3> grid;
-    int64_t block, sharedBytes;
+    int64_t block, sharedBytes, ownSharedBytes;
     std::vector<int64_t> arguments; // numbers of buffers
   };
   using Run = std::function<void(int64_t set)>;

@@ -27,7 +27,8 @@ launchesOf(const bench::GpuOps::Function &function) {
   std::vector<DeviceBench::Launch> launches;
   for (const bench::GpuOps::Launch &launch : function.launches)
     launches.push_back({launch.kernel, launch.shape.grid, launch.shape.block,
-                        launch.shape.sharedBytes, launch.arguments});
+                        launch.shape.sharedBytes, launch.shape.ownSharedBytes,
+                        launch.arguments});
   return launches;
 }
 

@@ -216,18 +216,19 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
       addresses[static_cast<size_t>(form.noteAt) + 1] = &call;
     }
     ++launchCount;
-    ownGpu->check(ownGpu->api().launch(
-                      function, form.grid[0], form.grid[1], form.grid[2],
-                      form.block, 1, 1, static_cast<unsigned>(form.sharedBytes),
-                      computeStream(), addresses.data(), nullptr),
-                  form.name);
+    ownGpu->check(
+        ownGpu->api().launch(function, form.grid[0], form.grid[1], form.grid[2],
+                             form.block, 1, 1,
+                             static_cast<unsigned>(ownGpu->sharedBytesOf(form)),
+                             computeStream(), addresses.data(), nullptr),
+        form.name);
   });
 }
 
 FunctionHandle CudaDevice::functionOf(const RotaGpuLaunch &form) {
   FunctionHandle &function = kernels[&form];
   if (!function)
-    function = ownGpu->function(form.name, form.sharedBytes);
+    function = ownGpu->function(form.name, ownGpu->sharedBytesOf(form));
   return function;
 }
 
@@ -275,11 +276,12 @@ void CudaDevice::launchTable(const LaunchTable &table, char *memory) {
   ownGpu->use();
   FunctionHandle function = functionOf(form);
   ++launchCount;
-  ownGpu->check(ownGpu->api().launch(
-                    function, static_cast<unsigned>(table.blocks), 1, 1,
-                    form.block, 1, 1, static_cast<unsigned>(form.sharedBytes),
-                    computeStream(), arguments, nullptr),
-                form.name);
+  ownGpu->check(
+      ownGpu->api().launch(function, static_cast<unsigned>(table.blocks), 1, 1,
+                           form.block, 1, 1,
+                           static_cast<unsigned>(ownGpu->sharedBytesOf(form)),
+                           computeStream(), arguments, nullptr),
+      form.name);
 }
 
 void CudaDevice::multiply(RotaContext *context, const RotaGemm &gemm,

@@ -105,6 +105,7 @@ void Gpu::load(std::span<const RotaGpuCode> code) {
   Result result = kSuccess;
   for (const RotaGpuCode &form : forms) {
     result = driver.loadModule(&module, form.data, 0, nullptr, nullptr);
+    loadedForm = form.form;
     if (result == kSuccess)
       return;
   }
@@ -118,6 +119,19 @@ void Gpu::load(std::span<const RotaGpuCode> code) {
         number, deviceName, version / 1000, version % 1000 / 10,
         architecturesOf(forms)));
   check(result, "loading the kernels");
+}
+
+int64_t Gpu::sharedBytesOf(const RotaGpuLaunch &launch) const {
+  bool isOwn = launch.ownSharedBytes > 0;
+  switch (loadedForm) {
+  case ROTA_GPU_OWN_PTX:
+  case ROTA_GPU_OWN_CUBIN:
+    return isOwn ? launch.ownSharedBytes : launch.sharedBytes;
+  case ROTA_GPU_HOST: // was compiled in either form
+    return std::max(launch.sharedBytes, launch.ownSharedBytes);
+  default:
+    return launch.sharedBytes;
+  }
 }
 
 FunctionHandle Gpu::function(const char *name, int64_t sharedBytes) {

@@ -47,6 +47,8 @@ public:
   int multiprocessors() const { return processors; }
   bool isEmulated() const { return driver.failureReport != nullptr; }
 
+  /// Dynamic shared memory of a launch in the form of the loaded code.
+  int64_t sharedBytesOf(const RotaGpuLaunch &launch) const;
   /// A kernel of the loaded code, with leave for that much dynamic shared
   /// memory. Throws RunError when there is none of that name, or the GPU has
   /// less memory for a block.
@@ -64,6 +66,7 @@ private:
   Ordinal device = 0;
   int number, capability = 0, processors = 1;
   int64_t mostSharedBytes = 0; // of a block
+  int32_t loadedForm = ROTA_GPU_PTX;
   std::string deviceName;
   ContextHandle context = nullptr;
   ModuleHandle module = nullptr;

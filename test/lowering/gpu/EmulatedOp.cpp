@@ -76,6 +76,7 @@ std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
                                                std::vector<bool> accumulate,
                                                const std::string &chip) {
   std::unique_ptr<EmulatedOp> made(new EmulatedOp());
+  made->hasWarpgroups = chip == "sm_90a";
   made->source = parseSourceString<ModuleOp>(text, &made->context);
   Operation *op = made->source ? findOp(*made->source) : nullptr;
   if (!op) {
@@ -178,7 +179,7 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
     launch.grid = {uint32_t(shape.grid[0]), uint32_t(shape.grid[1]),
                    uint32_t(shape.grid[2])};
     launch.block = {uint32_t(shape.block), 1, 1};
-    launch.sharedBytes = shape.sharedBytes;
+    launch.sharedBytes = shape.sharedBytesOf(hasWarpgroups);
     launch.arguments = arguments.data();
     launch.seed = seed;
     launches.push_back({planned.kernel, {}, planned.bytes});

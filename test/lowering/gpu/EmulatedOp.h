@@ -78,6 +78,7 @@ private:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> source;
   std::unique_ptr<lowering::KernelLibrary> library;
+  bool hasWarpgroups = false;
   lowering::KernelPlan plan;
   lowering::TaskLaunches planned; // of the calls of `plan`
   std::vector<Moved> launches;

@@ -183,6 +183,7 @@ protected:
                     "64\n";
     for (const Assembled &kernel : assembled) {
       LaunchShape shape = shapeOf(kernel.name);
+      shape.sharedBytes = shape.sharedBytesOf(chip == "sm_90a");
       int64_t warps = residentWarps(shape, kernel.registers, chip);
       print(kernel.name, shape.block, kernel.registers, shape.sharedBytes,
             warps);

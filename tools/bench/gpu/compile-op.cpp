@@ -27,6 +27,7 @@ std::string textOf(const GpuOps::Function &function) {
                      {"grid", json::Array(launch.shape.grid)},
                      {"block", launch.shape.block},
                      {"shared", launch.shape.sharedBytes},
+                     {"own_shared", launch.shape.ownSharedBytes},
                      {"arguments", json::Array(launch.arguments)}});
   return formatv("{0:2}\n",
                  json::Value(json::Object{{"buffers", std::move(buffers)},

@@ -39,7 +39,7 @@ double runLaunches(DeviceBench &bench, const char *path) {
   std::vector<DeviceBench::Launch> launches;
   for (const Json &item : plan["launches"])
     launches.push_back({item["kernel"], item["grid"], item["block"],
-                        item["shared"], item["arguments"]});
+                        item["shared"], item["own_shared"], item["arguments"]});
   bench.allocate(std::move(buffers));
   return bench.measure(bench.runOf(std::move(launches)));
 }

@@ -227,10 +227,10 @@ TEST(EmulatedDriver, MuchSharedMemoryNeedsLeave) {
   };
   EXPECT_SUCCESS(launch(47 << 10));
   EXPECT_EQ(launch((47 << 10) + 1), cuda::kInvalidValue);
-  EXPECT_EQ(give((162 << 10) + 1), cuda::kInvalidValue);
-  EXPECT_SUCCESS(give(162 << 10));
-  EXPECT_SUCCESS(launch(162 << 10));
-  EXPECT_EQ(launch((162 << 10) + 1), cuda::kInvalidValue);
+  EXPECT_EQ(give((226 << 10) + 1), cuda::kInvalidValue);
+  EXPECT_SUCCESS(give(226 << 10));
+  EXPECT_SUCCESS(launch(226 << 10));
+  EXPECT_EQ(launch((226 << 10) + 1), cuda::kInvalidValue);
   EXPECT_SUCCESS(gpu.api.synchronizeStream(stream));
 }
 
