@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The assembly of lowering/gpu/attention/WarpgroupInstructions as loads and
+// The assembly of lowering/gpu/WarpgroupInstructions as loads and
 // mma.sync, which have an emulation. A warp of a warpgroup multiplies its own
 // 16 rows, in the layout of mma.sync, with all of the right matrix, when it
 // starts: the earliest that a GPU may. With checks the emulator keeps the sums
@@ -37,11 +37,15 @@ private:
   /// Reads a line that changes left, right or sums; false for an unknown one.
   bool expandLine(StringRef line);
   bool multiply(unsigned columns, StringRef left, bool isFirst,
-                bool isTransposed);
-  SmallVector<Value *> leftWords(StringRef left);
+                bool leftByDepth, bool rightByDepth);
+  SmallVector<Value *> leftWords(StringRef left, bool byDepth);
   /// Word `i` of this lane in the fragment of 16 rows from `firstRow` on.
-  Value *leftWord(Value *firstRow, unsigned i);
-  Value *rightWord(unsigned column, unsigned half, bool isTransposed);
+  Value *leftWord(Value *firstRow, unsigned i, bool byDepth);
+  Value *rightWord(unsigned column, unsigned half, bool byDepth);
+  /// The word of this lane's two neighbouring depths of eight, `half` eights
+  /// further, of a matrix whose rows are depths; `own` bytes from a row's
+  /// begin.
+  Value *wordByDepth(const Described &matrix, Value *own, unsigned half);
 
   /// Calls a service that changes the sums in memory, with its other operands.
   void callOnSums(StringRef service, ArrayRef<Value *> operands);
@@ -141,7 +145,7 @@ void Expansion::wait(StringRef pending) {
                  {i32(groups)});
 }
 
-SmallVector<Value *> Expansion::leftWords(StringRef text) {
+SmallVector<Value *> Expansion::leftWords(StringRef text, bool byDepth) {
   SmallVector<Value *> words;
   if (text != "left") {
     SmallVector<StringRef> numbers;
@@ -151,19 +155,36 @@ SmallVector<Value *> Expansion::leftWords(StringRef text) {
     return words;
   }
   for (unsigned i = 0; i < 4; ++i)
-    words.push_back(leftWord(row, i));
+    words.push_back(leftWord(row, i, byDepth));
   // PTX does not say which warp of the group reads which rows: for the checks
   // each reads all.
   for (unsigned first = 0; checks && first < 64; first += 16)
     for (unsigned i = 0; i < 4; ++i)
-      leftWord(i32(first), i);
+      leftWord(i32(first), i, byDepth);
   return words;
 }
 
-Value *Expansion::leftWord(Value *firstRow, unsigned i) {
+Value *Expansion::wordByDepth(const Described &matrix, Value *own,
+                              unsigned half) {
+  Value *depth = builder.CreateMul(builder.CreateAnd(lane, 3), i32(2));
+  Value *word = i32(0);
+  for (unsigned element = 0; element < 2; ++element) {
+    Value *at = add(own, i32(128), builder.CreateAdd(depth, i32(element)));
+    at = add(at, field(matrix.descriptor, 32), i32(half));
+    Value *loaded = builder.CreateZExt(load(builder.getInt16Ty(), matrix, at),
+                                       builder.getInt32Ty());
+    word = builder.CreateOr(word, builder.CreateShl(loaded, 16 * element));
+  }
+  return word;
+}
+
+Value *Expansion::leftWord(Value *firstRow, unsigned i, bool byDepth) {
   Value *inEight = builder.CreateLShr(lane, 2);
   Value *own =
       builder.CreateAdd(firstRow, builder.CreateAdd(inEight, i32(i % 2 * 8)));
+  // The 64 rows are the columns of one panel.
+  if (byDepth)
+    return wordByDepth(left, builder.CreateMul(own, i32(2)), i / 2);
   Value *at = builder.CreateMul(builder.CreateAnd(lane, 3), i32(4));
   at = builder.CreateAdd(at, i32(i / 2 * 16));
   at = add(at, i32(128), builder.CreateAnd(own, 7));
@@ -171,41 +192,30 @@ Value *Expansion::leftWord(Value *firstRow, unsigned i) {
   return load(builder.getInt32Ty(), left, at);
 }
 
-Value *Expansion::rightWord(unsigned column, unsigned half, bool isTransposed) {
-  Value *group = field(right.descriptor, 32);
+Value *Expansion::rightWord(unsigned column, unsigned half, bool byDepth) {
   Value *inEight = builder.CreateLShr(lane, 2);
-  Value *depth = builder.CreateMul(builder.CreateAnd(lane, 3), i32(2));
-  if (!isTransposed) {
-    // Rows are columns of the product; two elements of a row are one word.
-    Value *at = add(i32(half * 16), i32(2), depth);
-    at = add(at, i32(128), inEight);
-    at = add(at, group, i32(column / 8));
-    return load(builder.getInt32Ty(), right, at);
+  if (byDepth) {
+    Value *own = add(i32(column % 64 * 2), i32(2), inEight);
+    own = add(own, field(right.descriptor, 16), i32(column / 64));
+    return wordByDepth(right, own, half);
   }
-  Value *panel = field(right.descriptor, 16);
-  Value *word = i32(0);
-  for (unsigned element = 0; element < 2; ++element) {
-    Value *at = add(i32(column % 64 * 2), i32(2), inEight);
-    at = add(at, i32(128), builder.CreateAdd(depth, i32(element)));
-    at = add(at, group, i32(half));
-    at = add(at, panel, i32(column / 64));
-    Value *loaded = builder.CreateZExt(load(builder.getInt16Ty(), right, at),
-                                       builder.getInt32Ty());
-    word = builder.CreateOr(word, builder.CreateShl(loaded, 16 * element));
-  }
-  return word;
+  // Rows are columns of the product; two elements of a row are one word.
+  Value *at = add(i32(half * 16), i32(4), builder.CreateAnd(lane, 3));
+  at = add(at, i32(128), inEight);
+  at = add(at, field(right.descriptor, 32), i32(column / 8));
+  return load(builder.getInt32Ty(), right, at);
 }
 
 bool Expansion::multiply(unsigned columns, StringRef text, bool isFirst,
-                         bool isTransposed) {
+                         bool leftByDepth, bool rightByDepth) {
   if (columns / 2 != results() || !right.descriptor ||
       (text == "left" && !left.descriptor))
     return false;
-  SmallVector<Value *> words = leftWords(text);
+  SmallVector<Value *> words = leftWords(text, leftByDepth);
   for (unsigned column = 0; column < columns; column += 8) {
     SmallVector<Value *> operands(words);
     for (unsigned half = 0; half < 2; ++half)
-      operands.push_back(rightWord(column, half, isTransposed));
+      operands.push_back(rightWord(column, half, rightByDepth));
     for (unsigned i = 0; i < 4; ++i)
       operands.push_back(isFirst ? ConstantFP::get(builder.getFloatTy(), 0)
                                  : sums[column / 2 + i]);
@@ -225,7 +235,8 @@ bool Expansion::expandLine(StringRef line) {
   static const Regex product(
       "^wgmma\\.mma_async\\.sync\\.aligned\\.m64n([0-9]+)k16\\.f32\\.bf16\\."
       "bf16 "
-      "\\{[^}]*\\}, (left|\\{[^}]*\\}), right, (yes|no), 1, 1, (0, )?([01]);$");
+      "\\{[^}]*\\}, (left|\\{[^}]*\\}), right, (yes|no), 1, 1, (([01]), "
+      ")?([01]);$");
   static const Regex without(
       "^$|^\\{$|^\\}$|^\\.reg |^setp\\.|^wgmma\\.fence\\.|"
       "^fence\\.proxy\\.async\\.shared::cta;$");
@@ -240,7 +251,8 @@ bool Expansion::expandLine(StringRef line) {
   if (product.match(line, &parts)) {
     unsigned columns = 0;
     parts[1].getAsInteger(10, columns);
-    return multiply(columns, parts[2], parts[3] == "no", parts[5] == "1");
+    return multiply(columns, parts[2], parts[3] == "no", parts[5] == "1",
+                    parts[6] == "1");
   }
   if (line == "wgmma.commit_group.sync.aligned;") {
     commit();

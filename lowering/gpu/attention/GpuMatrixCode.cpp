@@ -244,11 +244,7 @@ void GpuMatrixCode::accumulateOfWarps(ArrayRef<Value> weights, MatrixTile tile,
 Value GpuMatrixCode::groupRow() {
   if (block.warps == kGroupWarps)
     return {};
-  Value row = k.mul(k.div(warp, kGroupWarps), kGroupWarps * kRows);
-  // The compiler sees that it is one for all lanes.
-  return NVVM::ShflOp::create(k.ops(), row.getType(), k.i32(-1), row, k.i32(0),
-                              k.i32(kWarp - 1), NVVM::ShflKind::idx,
-                              /*return_value_and_is_valid=*/nullptr);
+  return k.mul(groupOfThread(k), kGroupRows);
 }
 
 GpuMatrixCode::Values GpuMatrixCode::startDotOfGroup(MatrixTile own,
@@ -260,7 +256,7 @@ GpuMatrixCode::Values GpuMatrixCode::startDotOfGroup(MatrixTile own,
                              right,
                              own.offsetOf(partRow, column),
                              tile.offsetOf(0, column)});
-  startOfWarpgroup(k, product, tile.rows, /*isTransposed=*/false);
+  startOfWarpgroup(k, product, tile.rows, {});
   return product.sums;
 }
 
@@ -272,7 +268,7 @@ void GpuMatrixCode::startAccumulateOfGroup(ArrayRef<Value> weights,
   for (int64_t n = 0; n < tile.rows / kRows; ++n)
     product.steps.push_back({Values(ArrayRef(leftOf(weights, n).front())),
                              right, 0, tile.offsetOf(n * kRows, 0)});
-  startOfWarpgroup(k, product, steps() * kRows, /*isTransposed=*/true);
+  startOfWarpgroup(k, product, steps() * kRows, {.left = false, .right = true});
   sums = std::move(product.sums);
 }
 

@@ -10,17 +10,14 @@
 #define ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 
 #include "lowering/gpu/MatrixInstructions.h"
+#include "lowering/gpu/WarpgroupInstructions.h"
 #include "lowering/gpu/attention/GpuAttentionBlocks.h"
-#include "lowering/gpu/attention/WarpgroupInstructions.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <memory>
 #include <vector>
 
 namespace rota::lowering {
-
-/// Whether a warp multiplies, with mma.sync, or four together, with wgmma.
-enum class MatrixUnit { Warp, Warpgroup };
 
 /// The warps of a block, a multiple of four, and the fragments of 16 rows that
 /// each has of its own. Warps take fragments in turn, so those of four warps

@@ -19,22 +19,18 @@ public:
   static int64_t stride(const GroupShape &shape) {
     return 2 * shape.experts + shape.blocks;
   }
-  template <typename Builder>
-  Memory firsts(Builder &k, mlir::Value sequence) const {
+  Memory firsts(GpuBuilder &k, mlir::Value sequence) const {
     return part(k, sequence, 0);
   }
-  template <typename Builder>
-  Memory ends(Builder &k, mlir::Value sequence) const {
+  Memory ends(GpuBuilder &k, mlir::Value sequence) const {
     return part(k, sequence, shape.experts);
   }
-  template <typename Builder>
-  Memory overfull(Builder &k, mlir::Value sequence) const {
+  Memory overfull(GpuBuilder &k, mlir::Value sequence) const {
     return part(k, sequence, 2 * shape.experts);
   }
 
 private:
-  template <typename Builder>
-  Memory part(Builder &k, mlir::Value sequence, int64_t first) const {
+  Memory part(GpuBuilder &k, mlir::Value sequence, int64_t first) const {
     return k.offset({base, k.ops().getI32Type()},
                     k.add(k.mul(sequence, stride(shape)), first));
   }

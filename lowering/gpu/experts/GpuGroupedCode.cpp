@@ -17,11 +17,13 @@ std::string GroupedProduct::key() const {
   return key;
 }
 
-GroupedCode::GroupedCode(GpuBuilder &k, const GroupedProduct &product)
+GroupedCode::GroupedCode(GpuBuilder &k, const GroupedProduct &product,
+                         MatrixUnit unit)
     : k(k), product(product), shape(product.shape),
       groups(shape, k.argument(0, k.ops().getI32Type()).base),
-      tileRows(product.tile()),
-      tiles(GpuTileProduct::make(k, shape.element, product.widths())) {}
+      tile(product.tile(unit)),
+      tiles(GpuTileProduct::make(k, shape.element, product.widths(),
+                                 product.out, unit)) {}
 
 static Value loadIndex(GpuBuilder &k, Memory memory, Value at) {
   return arith::ExtSIOp::create(k.ops(), k.ops().getI64Type(),
@@ -47,26 +49,36 @@ Value GroupedCode::expertOf(const ExpertTiles &experts, Value tile) {
   return arith::FPToSIOp::create(k.ops(), k.ops().getI64Type(), count);
 }
 
-TileRows GroupedCode::findRows(Memory befores, Value expert, Value from) {
-  TileRows rows = k.allocateShared(tileRows, k.ops().getI32Type());
-  Value thread = k.thread();
-  Value last = k.add(loadIndex(k, befores, k.i64(shape.batch)), -1);
-  Value row = k.min(k.add(from, k.widen(thread)), last);
-  k.when(k.isWithin(thread, tileRows), [&] {
-    Value sequence =
-        k.loop(k.i64(1), k.i64(shape.batch), 1, {k.i64(0)},
-               [&](Value next, ValueRange count) -> Values {
-                 Value isAtOrBefore =
-                     k.isLess(loadIndex(k, befores, next), k.add(row, 1));
-                 return {k.select(isAtOrBefore, k.add(count[0], 1), count[0])};
-               })[0];
-    Value first = loadIndex(k, groups.firsts(k, sequence), expert);
-    Value inSequence = k.sub(row, loadIndex(k, befores, sequence));
-    Value number = k.add(k.mul(sequence, shape.rows), k.add(first, inSequence));
-    k.store(arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), number),
-            rows, thread);
+void GroupedCode::findRows(TileRows rows, Memory befores, Value expert,
+                           Value from, Value count) {
+  Type i32 = k.ops().getI32Type();
+  auto rowsBefore = [&](Value sequence) { return k.load(befores, sequence); };
+  Value last = k.add(rowsBefore(k.i32(shape.batch)), -1);
+  Value first = arith::TruncIOp::create(k.ops(), i32, from);
+  k.loop(k.thread(), count, kThreads, [&](Value i) {
+    Value row = k.min(k.add(first, i), last);
+    // The last sequence with no more rows before it.
+    Value sequence = k.i32(0);
+    for (int64_t step = llvm::PowerOf2Ceil(shape.batch) / 2; step > 0;
+         step /= 2) {
+      Value next = k.min(k.add(sequence, step), k.i32(shape.batch));
+      sequence = k.select(k.isLess(row, rowsBefore(next)), sequence, next);
+    }
+    Value start = k.load(groups.firsts(k, k.widen(sequence)), expert);
+    Value inSequence = k.sub(row, rowsBefore(sequence));
+    k.store(k.add(k.mul(sequence, shape.rows), k.add(start, inSequence)), rows,
+            i);
   });
-  return rows;
+}
+
+Value GroupedCode::partOf(int64_t size, Value from, int64_t most) {
+  return size % most == 0 ? Value() : k.sub(k.i64(size), from);
+}
+
+std::pair<Value, Value> GroupedCode::findColumn() {
+  Value number = k.widen(k.block());
+  int64_t count = llvm::divideCeil(product.out, tile.columns);
+  return {k.div(number, count), k.mul(k.rem(number, count), tile.columns)};
 }
 
 /// A value like `sum` that makes the loss no finite number: it shows that a
@@ -79,37 +91,38 @@ static Value noNumber(GpuBuilder &k, Value sum) {
 
 void GroupedCode::emitProduct() {
   ExpertTiles experts(shape, k.argument(1, k.ops().getI32Type()).base);
-  Value number = k.widen(k.block());
-  Value column = k.mul(k.rem(number, product.columnTiles()), tileRows);
-  Value tile = k.div(number, product.columnTiles());
+  auto [number, column] = findColumn();
   // Blocks that run at one time have rows of few experts, in all sequences: so
   // their matrices are in a cache.
-  Value expert = expertOf(experts, tile);
+  Value expert = expertOf(experts, number);
   k.when(k.isLess(expert, k.i64(shape.experts)),
-         [&] { emitTile(experts, tile, expert, column); });
+         [&, number = number, column = column] {
+           emitTile(experts, number, expert, column);
+         });
   if (!product.accumulate)
-    k.when(k.isLess(tile, k.i64(product.rowTiles())),
-           [&] { clearUnfilled(tile, column); });
+    k.when(k.isLess(number, k.i64(product.rowTiles())),
+           [&, number = number, column = column] {
+             clearUnfilled(number, column);
+           });
 }
 
-void GroupedCode::emitTile(const ExpertTiles &experts, Value tile, Value expert,
-                           Value column) {
+void GroupedCode::emitTile(const ExpertTiles &experts, Value number,
+                           Value expert, Value column) {
   int64_t in = shape.width, out = product.out;
   Memory befores = experts.befores(k, expert);
-  Value first = k.sub(tile, loadIndex(k, experts.starts(k), expert));
-  Value from = k.mul(first, tileRows);
+  Value first = k.sub(number, loadIndex(k, experts.starts(k), expert));
+  Value from = k.mul(first, tile.rows);
   Value left = k.sub(loadIndex(k, befores, k.i64(shape.batch)), from);
-  Value count = k.min(left, k.i64(tileRows));
-  Value columns = k.sub(k.i64(out), column);
-  TileRows rows = findRows(befores, expert, from);
+  Value count = k.min(left, k.i64(tile.rows));
+  Value columns = partOf(out, column, tile.columns);
+  TileRows rows = k.allocateShared(tile.rows, k.ops().getI32Type());
+  findRows(rows, befores, expert, from, k.i32(tile.rows));
   TileSide a{k.argument(2, shape.element), /*depthLast=*/true, in, count, rows};
   Value start = k.mul(expert, in * out);
   start = k.add(start, k.mul(column, product.transposed ? in : 1));
   TileSide b{k.offset(k.argument(3, shape.element), start), product.transposed,
              product.transposed ? in : out, columns};
-  Values sums = tiles->multiply(
-      1, [&](Value) { return std::pair(k.i64(0), k.i64(in)); },
-      [&](Value) { return std::pair(a, b); }, tiles->zeros());
+  Values sums = tiles->multiply(a, b, k.i64(in), tiles->zeros());
   Value isOver =
       k.isLess(k.i64(0), loadIndex(k, experts.overfull(k, expert), k.i64(0)));
   for (Value &sum : sums)
@@ -120,54 +133,74 @@ void GroupedCode::emitTile(const ExpertTiles &experts, Value tile, Value expert,
                product.accumulate);
 }
 
-void GroupedCode::clearUnfilled(Value tile, Value column) {
-  Value sequence = k.rem(tile, shape.batch), group = k.div(tile, shape.batch);
-  Value inBlock = k.mul(k.rem(group, product.rowTilesOfBlock()), tileRows);
+void GroupedCode::clearUnfilled(Value number, Value column) {
+  Value sequence = k.rem(number, shape.batch),
+        group = k.div(number, shape.batch);
+  Value inBlock = k.mul(k.rem(group, product.rowTilesOfBlock()), tile.rows);
   Value block = k.div(group, product.rowTilesOfBlock());
   Value low = k.add(k.mul(block, shape.rowsOfBlock()), inBlock);
   Value rows =
-      k.min(k.sub(k.i64(shape.rowsOfBlock()), inBlock), k.i64(tileRows));
+      k.min(k.sub(k.i64(shape.rowsOfBlock()), inBlock), k.i64(tile.rows));
   Value last = k.add(k.mul(k.add(block, 1), shape.expertsOfBlock()), -1);
   Value filled = loadIndex(k, groups.ends(k, sequence), last);
   Value row = k.add(k.mul(sequence, shape.rows), low);
   Memory to = k.offset(k.argument(4, product.stored),
                        k.add(k.mul(row, product.out), column));
-  tiles->store(tiles->zeros(),
-               {to, product.out, k.sub(filled, low), rows,
-                k.sub(k.i64(product.out), column)},
-               /*accumulate=*/false);
+  Value first = k.sub(filled, low);
+  k.when(k.isLess(first, rows), [&] {
+    tiles->store(tiles->zeros(),
+                 {to, product.out, first, rows,
+                  partOf(product.out, column, tile.columns)},
+                 /*accumulate=*/false);
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Gradients of matrices
 //===----------------------------------------------------------------------===//
 
+/// Rows of an expert whose numbers a block keeps.
+static constexpr int64_t kListedRows = 2048;
+
 void GroupedCode::emitGradient() {
+  ExpertTiles experts(shape, k.argument(1, k.ops().getI32Type()).base);
+  auto [number, column] = findColumn();
+  Value row = k.mul(k.rem(number, product.matrixTiles()), tile.rows);
+  Value expert = k.div(number, product.matrixTiles());
+  k.when(k.isLess(expert, k.i64(shape.experts)), [&, column = column] {
+    emitMatrixTile(experts, expert, row, column);
+  });
+}
+
+void GroupedCode::emitMatrixTile(const ExpertTiles &experts, Value expert,
+                                 Value row, Value column) {
   int64_t in = shape.width, out = product.out;
-  Value number = k.widen(k.block());
-  Value column = k.mul(k.rem(number, product.columnTiles()), tileRows);
-  Value rest = k.div(number, product.columnTiles());
-  Value row = k.mul(k.rem(rest, product.matrixTiles()), tileRows);
-  Value expert = k.div(rest, product.matrixTiles());
-  Value rows = k.sub(k.i64(in), row), columns = k.sub(k.i64(out), column);
-  Memory lhs = k.argument(2, shape.element), rhs = k.argument(3, shape.element);
-  auto depthsOf = [&](Value sequence) {
-    return std::pair(loadIndex(k, groups.firsts(k, sequence), expert),
-                     loadIndex(k, groups.ends(k, sequence), expert));
-  };
-  auto sidesOf = [&](Value sequence) {
-    Value start = k.mul(sequence, shape.rows);
-    return std::pair(TileSide{k.offset(lhs, k.add(k.mul(start, in), row)),
-                              /*depthLast=*/false, in, rows},
-                     TileSide{k.offset(rhs, k.add(k.mul(start, out), column)),
-                              /*depthLast=*/false, out, columns});
-  };
-  Values sums = tiles->multiply(shape.batch, depthsOf, sidesOf, tiles->zeros());
+  Value rows = partOf(in, row, tile.rows),
+        columns = partOf(out, column, tile.columns);
+  constexpr int64_t slice = GpuTileProduct::kMostDepth;
+  int64_t listed = std::min<int64_t>(
+      kListedRows, llvm::alignTo(shape.batch * shape.rows, slice));
+  TileRows list = k.allocateShared(listed, k.ops().getI32Type());
+  TileSide left{k.offset(k.argument(2, shape.element), row),
+                /*depthLast=*/false, in, rows, list};
+  TileSide right{k.offset(k.argument(3, shape.element), column),
+                 /*depthLast=*/false, out, columns, list};
+  Memory befores = experts.befores(k, expert);
+  Value all = loadIndex(k, befores, k.i64(shape.batch));
+  Values sums = k.loop(
+      k.i64(0), all, listed, tiles->zeros(),
+      [&](Value from, ValueRange before) {
+        Value depths = k.min(k.sub(all, from), k.i64(listed));
+        Value whole = k.mul(k.div(k.add(depths, slice - 1), slice), slice);
+        findRows(list, befores, expert, from,
+                 arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), whole));
+        return tiles->multiply(left, right, depths, before);
+      });
   Value start = k.mul(expert, in * out);
   start = k.add(start, k.add(k.mul(row, out), column));
   tiles->store(sums,
                {k.offset(k.argument(4, product.stored), start), out, k.i64(0),
-                rows, columns},
+                rows ? rows : k.i64(tile.rows), columns},
                product.accumulate);
 }
 

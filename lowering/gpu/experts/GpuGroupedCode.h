@@ -21,28 +21,37 @@ struct GroupedProduct {
   bool accumulate;
 
   std::string key() const;
+  bool takesMatrices() const {
+    return GpuTileProduct::takesMatrices(shape.element, widths());
+  }
   /// Elements of the rows of both matrices.
   std::array<int64_t, 2> widths() const { return {shape.width, out}; }
-  int64_t tile() const {
-    return GpuTileProduct::tileOf(shape.element, widths());
+  TileShape tile(MatrixUnit unit) const {
+    return GpuTileProduct::tileOf(shape.element, widths(), out, unit);
   }
+  int64_t tileRows() const { return tile(MatrixUnit::Warp).rows; }
   int64_t rowTilesOfBlock() const {
-    return llvm::divideCeil(shape.rowsOfBlock(), tile());
+    return llvm::divideCeil(shape.rowsOfBlock(), tileRows());
   }
   int64_t rowTiles() const {
     return shape.batch * shape.blocks * rowTilesOfBlock();
   }
   /// The most tiles of rows that experts have.
   int64_t expertTiles() const { return rowTiles() + shape.experts; }
-  int64_t matrixTiles() const { return llvm::divideCeil(shape.width, tile()); }
-  int64_t columnTiles() const { return llvm::divideCeil(out, tile()); }
+  int64_t matrixTiles() const {
+    return llvm::divideCeil(shape.width, tileRows());
+  }
+  /// The most of any unit; blocks beyond those of a unit do nothing.
+  int64_t columnTiles() const {
+    return llvm::divideCeil(out, tile(MatrixUnit::Warp).columns);
+  }
 };
 
 class GroupedCode {
 public:
   static constexpr int64_t kThreads = GpuTileProduct::kThreads;
 
-  GroupedCode(GpuBuilder &k, const GroupedProduct &product);
+  GroupedCode(GpuBuilder &k, const GroupedProduct &product, MatrixUnit unit);
 
   /// Arguments: groups, tiles of experts, rows, matrices, result. A block has a
   /// tile of the rows of one expert in all sequences, and columns; and zeros
@@ -57,17 +66,25 @@ private:
 
   /// The expert that has a tile of that number; beyond all where none has.
   mlir::Value expertOf(const ExpertTiles &experts, mlir::Value tile);
-  /// The numbers of `tileRows` rows of an expert, from its row `from` on.
-  TileRows findRows(Memory befores, mlir::Value expert, mlir::Value from);
-  void emitTile(const ExpertTiles &experts, mlir::Value tile,
+  /// Fills in the numbers of `count` rows (i32) of an expert, from its row
+  /// `from` on; beyond its last one that of the last.
+  void findRows(TileRows rows, Memory befores, mlir::Value expert,
+                mlir::Value from, mlir::Value count);
+  /// What a tile of `most` has of `size` numbers, from `from` on; null: all.
+  mlir::Value partOf(int64_t size, mlir::Value from, int64_t most);
+  /// The number of this block, and the first column of its tile (i64).
+  std::pair<mlir::Value, mlir::Value> findColumn();
+  void emitTile(const ExpertTiles &experts, mlir::Value number,
                 mlir::Value expert, mlir::Value column);
-  void clearUnfilled(mlir::Value tile, mlir::Value column);
+  void clearUnfilled(mlir::Value number, mlir::Value column);
+  void emitMatrixTile(const ExpertTiles &experts, mlir::Value expert,
+                      mlir::Value row, mlir::Value column);
 
   GpuBuilder &k;
   const GroupedProduct &product;
   const GroupShape &shape;
   GroupTable groups;
-  int64_t tileRows;
+  TileShape tile;
   std::unique_ptr<GpuTileProduct> tiles;
 };
 

@@ -28,6 +28,27 @@ Type storedType(Value result, bool accumulate) {
   return getElementTypeOrSelf(result);
 }
 
+/// The kernel of a product, for chips with instructions of warpgroups, too.
+FailureOr<std::string> emitGrouped(KernelLibrary &library, Location loc,
+                                   StringRef prefix,
+                                   const GroupedProduct &product,
+                                   int64_t blocks,
+                                   void (GroupedCode::*emit)()) {
+  auto codeBy = [&](MatrixUnit unit) {
+    return [&product, emit, unit](GpuBuilder &k) {
+      (GroupedCode(k, product, unit).*emit)();
+    };
+  };
+  auto byWarps = codeBy(MatrixUnit::Warp),
+       byGroups = codeBy(MatrixUnit::Warpgroup);
+  llvm::function_ref<void(GpuBuilder &)> grouped;
+  if (product.takesMatrices())
+    grouped = byGroups;
+  constexpr unsigned arguments = 5;
+  return emitGpuKernel(library, loc, prefix, product.key(), arguments, blocks,
+                       GroupedCode::kThreads, byWarps, grouped);
+}
+
 /// Adds the call that computes result 0 from all temporaries and operands 0 and
 /// 1.
 FailureOr<KernelPlan> addProduct(FailureOr<KernelPlan> plan,
@@ -53,11 +74,10 @@ static FailureOr<KernelPlan> planGroupedProduct(mlir::rota::GroupedProductOp op,
   GroupedProduct product{
       shape, op.getResult().getType().getDimSize(2), op.getTransposed(),
       storedType(op.getResult(), accumulated[0]), accumulated[0]};
-  FailureOr<std::string> symbol = emitGpuKernel(
-      library, op->getLoc(), "grouped_product", product.key(), 5,
-      product.expertTiles() * product.columnTiles(), GroupedCode::kThreads,
-      [&](GpuBuilder &k) { GroupedCode(k, product).emitProduct(); });
-  TableForm form{product.tile(), /*notes=*/true, bool(op.getOffset())};
+  FailureOr<std::string> symbol = emitGrouped(
+      library, op->getLoc(), "grouped_product", product,
+      product.expertTiles() * product.columnTiles(), &GroupedCode::emitProduct);
+  TableForm form{product.tileRows(), /*notes=*/true, bool(op.getOffset())};
   return addProduct(planExpertTables(op, shape, form, library), symbol,
                     shape.batch * shape.rows);
 }
@@ -70,12 +90,11 @@ planGroupedProductGrad(mlir::rota::GroupedProductGradOp op,
                          /*transposed=*/false,
                          storedType(op.getResult(), accumulated[0]),
                          accumulated[0]};
-  FailureOr<std::string> symbol = emitGpuKernel(
-      library, op->getLoc(), "grouped_product_grad", product.key(), 5,
-      shape.experts * product.matrixTiles() * product.columnTiles(),
-      GroupedCode::kThreads,
-      [&](GpuBuilder &k) { GroupedCode(k, product).emitGradient(); });
-  return addProduct(planExpertTables(op, shape, {product.tile()}, library),
+  FailureOr<std::string> symbol =
+      emitGrouped(library, op->getLoc(), "grouped_product_grad", product,
+                  shape.experts * product.matrixTiles() * product.columnTiles(),
+                  &GroupedCode::emitGradient);
+  return addProduct(planExpertTables(op, shape, {product.tileRows()}, library),
                     symbol, shape.experts * shape.width);
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/gpu/experts/GpuMatrixProduct.h"
 
+#include "lowering/kernels/Emit.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -14,94 +17,111 @@ static Value narrow(GpuBuilder &k, Value index) {
   return arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), index);
 }
 
-MatrixProduct::MatrixProduct(GpuBuilder &k)
-    : GpuTileProduct(k), thread(k.thread()), lane(k.rem(thread, kWarp)),
-      down(k.mul(k.div(thread, kWarpsAcross * kWarp), kDown * kRows)),
-      across(k.mul(k.rem(k.div(thread, kWarp), kWarpsAcross), kAcross * kRows)),
-      stages(k.allocateShared(kStages * 2 * kSliceElements,
-                              k.ops().getBF16Type())) {}
-
-Value MatrixProduct::swizzled(const TileSide &side, Value row, Value chunk) {
-  return k.add(k.mul(row, rowElements(side)),
-               k.mul(swizzledChunk(k, row, chunk), kVector));
+MatrixProduct::MatrixProduct(GpuBuilder &k, const TileShape &tile,
+                             MatrixUnit unit)
+    : GpuTileProduct(k), tile(tile), unit(unit),
+      runsOn(tile.columns == kWideTile), stageCount(runsOn ? 4 : 3),
+      fragmentsDown(unit == MatrixUnit::Warp ? 4 : 1),
+      fragmentsAcross(unit == MatrixUnit::Warp ? 2 : tile.columns / kRows),
+      thread(k.thread()), lane(k.rem(thread, kWarp)),
+      stages(k.allocateShared(stageCount * (tile.rows + tile.columns) * kDepth,
+                              k.ops().getBF16Type())) {
+  int64_t warpsAcross = tile.columns / (fragmentsAcross * kRows);
+  Value warp = k.div(thread, kWarp);
+  down = k.mul(k.div(warp, warpsAcross), fragmentsDown * kRows);
+  across = k.mul(k.rem(warp, warpsAcross), fragmentsAcross * kRows);
 }
 
-std::pair<Memory, Memory> MatrixProduct::slicesOf(Value stage) {
-  Memory left = k.offset(stages, k.mul(stage, 2 * kSliceElements));
-  return {left, k.offset(left, k.i32(kSliceElements))};
+Value MatrixProduct::swizzled(MatrixTile tile, Value row, Value chunk) {
+  constexpr int64_t chunks = MatrixTile::kPanelColumns / kVector;
+  Value inPanel =
+      k.add(k.mul(row, MatrixTile::kPanelColumns),
+            k.mul(swizzledChunk(k, row, k.rem(chunk, chunks)), kVector));
+  return k.add(inPanel, k.mul(k.div(chunk, chunks),
+                              tile.rows * MatrixTile::kPanelColumns));
 }
 
-//===----------------------------------------------------------------------===//
-// Walk over depths
-//===----------------------------------------------------------------------===//
-
-MatrixProduct::Walk MatrixProduct::begin(int64_t ranges, DepthsOf depthsOf) {
-  auto [first, end] = depthsOf(k.i64(0));
-  auto [nextFirst, nextEnd] = depthsOf(k.i64(std::min<int64_t>(1, ranges - 1)));
-  return {k.i64(0), narrow(k, first), narrow(k, end), narrow(k, nextFirst),
-          narrow(k, nextEnd)};
-}
-
-MatrixProduct::Walk MatrixProduct::advance(const Walk &walk, int64_t ranges,
-                                           DepthsOf depthsOf) {
-  Value next = k.add(walk.from, kDepth);
-  Value isInside = k.isLess(next, walk.end);
-  // What is loaded here is used in the range after the next one alone.
-  Values others = k.choose(
-      isInside,
-      [&] {
-        return Values{walk.range, walk.end, walk.nextFirst, walk.nextEnd};
-      },
-      [&] {
-        Value range = k.add(walk.range, 1);
-        auto [first, end] = depthsOf(k.min(k.add(range, 1), k.i64(ranges - 1)));
-        return Values{range, walk.nextEnd, narrow(k, first), narrow(k, end)};
-      });
-  return {others[0], k.select(isInside, next, walk.nextFirst), others[1],
-          others[2], others[3]};
-}
-
-Value MatrixProduct::countSlices(int64_t ranges, DepthsOf depthsOf) {
-  return k.loop(k.i64(0), k.i64(ranges), 1, {k.i32(0)},
-                [&](Value range, ValueRange sum) -> Values {
-                  auto [first, end] = depthsOf(range);
-                  Value depths = k.max(narrow(k, k.sub(end, first)), k.i32(1));
-                  return {
-                      k.add(sum[0], k.div(k.add(depths, kDepth - 1), kDepth))};
-                })[0];
+MatrixProduct::Slices MatrixProduct::slicesOf(Value stage, const TileSide &left,
+                                              const TileSide &right) {
+  int64_t ofLeft = tile.rows * kDepth, ofRight = tile.columns * kDepth;
+  Memory first = k.offset(stages, k.mul(stage, ofLeft + ofRight));
+  return {{first, left.depthLast ? tile.rows : kDepth},
+          {k.offset(first, k.i32(ofLeft)),
+           right.depthLast ? tile.columns : kDepth}};
 }
 
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
-void MatrixProduct::startCopy(const TileSide &side, Value from, Value end,
-                              Memory slice) {
-  int64_t chunks = rowElements(side) / kVector, rows = kThreads / chunks;
-  Value row = k.div(thread, chunks), chunk = k.rem(thread, chunks);
-  Value element = k.mul(chunk, kVector);
-  Value line = side.depthLast ? row : k.add(row, from);
-  Value column = k.widen(side.depthLast ? k.add(element, from) : element);
-  Memory source = k.offset(side.from, column);
-  auto lineAt = [&](int64_t i) {
-    return k.offset(source,
-                    k.mul(rowNumber(side.rows, k.add(line, i)), side.stride));
-  };
-  Memory first = side.rows.base ? source : lineAt(0);
-  Memory to = k.offset(slice, swizzled(side, row, chunk));
-  Value count = narrow(k, side.count), depths = k.sub(end, from);
+MatrixProduct::Share MatrixProduct::shareOf(const TileSide &side, int64_t own) {
+  int64_t rowElements = side.depthLast ? kDepth : own;
+  int64_t chunks = rowElements / kVector;
+  Share share{side,
+              k.div(thread, chunks),
+              k.rem(thread, chunks),
+              /*apart=*/kThreads / chunks,
+              /*count=*/side.depthLast ? own : kDepth,
+              {}};
   // A number of rows after which the swizzle repeats.
-  static_assert(kThreads / (kTile / kVector) % kSwizzledRows == 0);
-  for (int64_t i = 0; i < kSliceElements / rowElements(side); i += rows) {
-    Value here = k.add(row, i);
-    Value exists =
-        side.depthLast
-            ? k.both(k.isLess(here, count), k.isLess(element, depths))
-            : k.both(k.isLess(element, count), k.isLess(here, depths));
-    Memory there =
-        side.rows.base ? lineAt(i) : k.offset(first, k.i64(i * side.stride));
-    startAccess(k, there, k.offset(to, k.i32(i * rowElements(side))),
+  static_assert(kThreads / (kWideTile / kVector) % kSwizzledRows == 0);
+  bool haveNumbers = side.rows.base != nullptr;
+  if (!side.depthLast && haveNumbers)
+    return share;
+  Memory from = k.offset(side.from, k.widen(k.mul(share.chunk, kVector)));
+  for (int64_t i = 0; i < (haveNumbers ? share.count : 1); i += share.apart)
+    share.lines.push_back(k.offset(
+        from, k.mul(rowNumber(side.rows, k.add(share.row, i)), side.stride)));
+  return share;
+}
+
+void MatrixProduct::startCopy(const Share &share, ArrayRef<Value> numbers,
+                              Value number, Value depths, MatrixTile to) {
+  const TileSide &side = share.side;
+  Value first = k.mul(number, kDepth);
+  Value element = k.mul(share.chunk, kVector);
+  Value depth = k.add(first, side.depthLast ? element : share.row);
+  Memory chunk = k.offset(to.memory, swizzled(to, share.row, share.chunk));
+  Value count = side.count ? narrow(k, side.count) : Value();
+  // Own rows that have numbers all exist.
+  bool ownMayLack = count && !(side.depthLast && side.rows.base);
+  Value forward = k.mul(k.widen(first), side.depthLast ? 1 : side.stride);
+  Memory line;
+  if (numbers.empty())
+    line = k.offset(share.lines.front(), forward);
+  for (int64_t i = 0; i < share.count; i += share.apart) {
+    Value exists;
+    auto need = [&](Value condition) {
+      exists = exists ? k.both(exists, condition) : condition;
+    };
+    if (ownMayLack)
+      need(k.isLess(side.depthLast ? k.add(share.row, i) : element, count));
+    if (depths)
+      need(k.isLess(side.depthLast ? depth : k.add(depth, i), depths));
+    int64_t at = i / share.apart;
+    Memory from;
+    if (!numbers.empty())
+      from = k.offset(k.offset(side.from, k.widen(element)),
+                      k.mul(numbers[at], side.stride));
+    else if (share.lines.size() > 1)
+      from = k.offset(share.lines[at], forward);
+    else
+      from = k.offset(line, k.i64(i * side.stride));
+    startAccess(k, from, k.offset(chunk, k.i32(i * MatrixTile::kPanelColumns)),
                 kAccessBytes, exists);
+  }
+}
+
+void MatrixProduct::startCopies(const Share &left, const Share &right,
+                                Value number, Value depths, Slices to) {
+  for (auto [share, tile] : {std::pair(&left, to.left), {&right, to.right}}) {
+    Values numbers;
+    if (!share->side.depthLast && share->side.rows.base)
+      for (int64_t i = 0; i < share->count; i += share->apart)
+        numbers.push_back(
+            rowNumber(share->side.rows,
+                      k.add(k.add(k.mul(number, kDepth), share->row), i)));
+    startCopy(*share, numbers, number, depths, tile);
   }
 }
 
@@ -109,7 +129,8 @@ void MatrixProduct::startCopy(const TileSide &side, Value from, Value end,
 // Products
 //===----------------------------------------------------------------------===//
 
-Value MatrixProduct::laneElement(const TileSide &side, bool isLeft) {
+Value MatrixProduct::laneElement(const TileSide &side, MatrixTile slice,
+                                 bool isLeft) {
   // Lanes 8 m to 8 m + 7 give the rows of matrix m. A left fragment has first
   // the matrices of its two halves of rows, a right one those of the depth.
   Value matrix = k.div(lane, 8), line = k.rem(lane, 8);
@@ -117,41 +138,46 @@ Value MatrixProduct::laneElement(const TileSide &side, bool isLeft) {
   Value ofOwn = isLeft ? low : high, ofDepth = isLeft ? high : low;
   Value own = isLeft ? down : across;
   if (side.depthLast)
-    return swizzled(side, k.add(k.add(own, line), k.mul(ofOwn, 8)), ofDepth);
-  return swizzled(side, k.add(line, k.mul(ofDepth, 8)),
+    return swizzled(slice, k.add(k.add(own, line), k.mul(ofOwn, 8)), ofDepth);
+  return swizzled(slice, k.add(line, k.mul(ofDepth, 8)),
                   k.add(k.div(own, kVector), ofOwn));
 }
 
-MatrixFragment MatrixProduct::load(const TileSide &side, Memory slice,
+MatrixFragment MatrixProduct::load(const TileSide &side, MatrixTile slice,
                                    Value element, int64_t own, int64_t step) {
   // Along a row the next fragment differs in bits that the first one lacks.
   int64_t along = side.depthLast ? step : own,
           rows = side.depthLast ? own : step;
   Value at = arith::XOrIOp::create(k.ops(), element, k.i32(along * kRows));
-  return loadMatrices(
-      k, k.offset(k.offset(slice, at), k.i32(rows * kRows * rowElements(side))),
-      /*transposed=*/!side.depthLast);
+  return loadMatrices(k,
+                      k.offset(k.offset(slice.memory, at),
+                               k.i32(rows * kRows * MatrixTile::kPanelColumns)),
+                      /*transposed=*/!side.depthLast);
 }
 
 Value MatrixProduct::isNeeded(const TileSide &left, const TileSide &right) {
-  return k.both(k.isLess(k.widen(down), left.count),
-                k.isLess(k.widen(across), right.count));
+  Value needed;
+  for (auto [side, own] : {std::pair(&left, down), {&right, across}})
+    if (side->count) {
+      Value isInside = k.isLess(k.widen(own), side->count);
+      needed = needed ? k.both(needed, isInside) : isInside;
+    }
+  return needed;
 }
 
-Values MatrixProduct::multiplySlices(const TileSide &left,
-                                     const TileSide &right, Value stage,
-                                     ValueRange sums) {
-  auto [ofLeft, ofRight] = slicesOf(stage);
-  Value atLeft = laneElement(left, /*isLeft=*/true);
-  Value atRight = laneElement(right, /*isLeft=*/false);
+Values MatrixProduct::multiplyByWarps(const TileSide &left,
+                                      const TileSide &right, Slices slices,
+                                      ValueRange sums) {
+  Value atLeft = laneElement(left, slices.left, /*isLeft=*/true);
+  Value atRight = laneElement(right, slices.right, /*isLeft=*/false);
   Values after(sums);
   for (int64_t step = 0; step < kDepth / kRows; ++step) {
-    SmallVector<MatrixFragment, kDown> own;
-    for (int64_t i = 0; i < kDown; ++i)
-      own.push_back(load(left, ofLeft, atLeft, i, step));
-    for (int64_t n = 0; n < kAcross; ++n) {
-      MatrixFragment other = load(right, ofRight, atRight, n, step);
-      for (int64_t i = 0; i < kDown; ++i)
+    SmallVector<MatrixFragment> own;
+    for (int64_t i = 0; i < fragmentsDown; ++i)
+      own.push_back(load(left, slices.left, atLeft, i, step));
+    for (int64_t n = 0; n < fragmentsAcross; ++n) {
+      MatrixFragment other = load(right, slices.right, atRight, n, step);
+      for (int64_t i = 0; i < fragmentsDown; ++i)
         multiplyAdd(
             k, own[i], other,
             MutableArrayRef<Value>(after).slice(sumsAt(i, n), kFragmentSums));
@@ -160,82 +186,187 @@ Values MatrixProduct::multiplySlices(const TileSide &left,
   return after;
 }
 
-Values MatrixProduct::multiply(int64_t ranges, DepthsOf depthsOf,
-                               SidesOf sidesOf, ValueRange sums) {
-  Value slices = countSlices(ranges, depthsOf);
-  auto [anyLeft, anyRight] = sidesOf(k.i64(0));
-  Value needed = isNeeded(anyLeft, anyRight);
-  // Slices are multiplied some turns after their copies have begun.
-  constexpr int64_t ahead = kStages - 1;
+Values MatrixProduct::startByGroups(const TileSide &left, const TileSide &right,
+                                    Slices slices, ValueRange sums) {
+  // Where rows are depths the group's rows are a panel, as long as 64 rows.
+  static_assert(kDepth == kGroupRows &&
+                MatrixTile::kPanelColumns == kGroupRows);
+  Value ofLeft =
+      describeTile(k, slices.left, k.mul(groupOfThread(k), kGroupRows));
+  Value ofRight = describeTile(k, slices.right);
+  auto offsetOf = [](const TileSide &side, MatrixTile slice, int64_t depth) {
+    return side.depthLast ? slice.offsetOf(0, depth) : slice.offsetOf(depth, 0);
+  };
+  WarpgroupSums product;
+  product.sums = Values(sums);
+  for (int64_t depth = 0; depth < kDepth; depth += kRows)
+    product.steps.push_back({{ofLeft},
+                             ofRight,
+                             offsetOf(left, slices.left, depth),
+                             offsetOf(right, slices.right, depth)});
+  startOfWarpgroup(k, product, tile.columns,
+                   {.left = !left.depthLast, .right = !right.depthLast});
+  return product.sums;
+}
+
+Values MatrixProduct::multiply(const TileSide &left, const TileSide &right,
+                               Value depths, ValueRange sums) {
+  APInt known;
+  bool areWhole =
+      matchPattern(depths, m_ConstantInt(&known)) && known.urem(kDepth) == 0;
+  Value count = narrow(k, depths);
+  Value slices = k.div(k.add(count, kDepth - 1), kDepth);
+  Value end = areWhole ? Value() : count;
+  // Numbers of rows are there, and no warp multiplies what is in a stage.
+  k.barrier();
+  Share ofLeft = shareOf(left, tile.rows),
+        ofRight = shareOf(right, tile.columns);
+  auto start = [&](Value number, Value stage) {
+    k.when(k.isLess(number, slices), [&] {
+      startCopies(ofLeft, ofRight, number, end, slicesOf(stage, left, right));
+    });
+    NVVM::CpAsyncCommitGroupOp::create(k.ops());
+  };
+  // Slices are multiplied some turns after their copies have begun. A stage is
+  // free when its product has been waited for. Where two blocks share a
+  // multiprocessor, one multiplies while the other waits; a block alone waits
+  // for each product in the turn after it.
+  int64_t ahead = stageCount - (runsOn ? 2 : 1);
+  k.loop(k.i32(0), k.i32(ahead), 1, [&](Value turn) { start(turn, turn); });
+  Value needed = isNeeded(left, right);
   Values carried{k.i32(0)};
-  llvm::append_range(carried, begin(ranges, depthsOf).values());
-  int64_t front = carried.size();
   llvm::append_range(carried, sums);
-  Values last = k.loop(
-      k.i32(0), k.add(slices, ahead), 1, carried,
-      [&](Value turn, ValueRange before) {
+  Values last =
+      k.loop(k.i32(0), slices, 1, carried, [&](Value turn, ValueRange before) {
         Value stage = before[0];
-        Walk walk{before[1], before[2], before[3], before[4], before[5]};
+        ValueRange own = before.drop_front();
+        auto stageAfter = [&](int64_t turns) {
+          Value next = k.add(stage, turns);
+          return k.select(k.isLess(next, k.i32(stageCount)), next,
+                          k.add(next, -stageCount));
+        };
         NVVM::CpAsyncWaitGroupOp::create(k.ops(), uint32_t(ahead - 1));
-        // All warps have multiplied what lies in the stage, in an earlier
-        // product, too.
+        bool byGroups = unit == MatrixUnit::Warpgroup;
+        if (byGroups)
+          showWarpgroups(k);
+        // All warps have multiplied what lies in the stage that is filled now.
         k.barrier();
-        k.when(k.isLess(turn, slices), [&] {
-          auto [left, right] = sidesOf(walk.range);
-          auto [toLeft, toRight] = slicesOf(stage);
-          startCopy(left, walk.from, walk.end, toLeft);
-          startCopy(right, walk.from, walk.end, toRight);
-        });
-        NVVM::CpAsyncCommitGroupOp::create(k.ops());
-        // The next stage to be filled is the one that is multiplied now.
-        Value next = k.select(k.isEqual(stage, k.i32(kStages - 1)), k.i32(0),
-                              k.add(stage, 1));
-        Values after{next};
-        llvm::append_range(after, advance(walk, ranges, depthsOf).values());
-        ValueRange own = before.drop_front(front);
-        llvm::append_range(
-            after,
-            k.choose(
-                k.both(needed, k.isLess(k.i32(ahead - 1), turn)),
-                [&] { return multiplySlices(anyLeft, anyRight, next, own); },
-                [&] { return Values(own); }));
+        Slices here = slicesOf(stage, left, right);
+        Values after;
+        if (byGroups)
+          after = startByGroups(left, right, here, own);
+        start(k.add(turn, ahead), stageAfter(ahead));
+        auto byWarps = [&] { return multiplyByWarps(left, right, here, own); };
+        if (byGroups)
+          waitForWarpgroup(k, /*pending=*/runsOn ? 1 : 0,
+                           runsOn ? MutableArrayRef<Value>() : after);
+        else if (needed)
+          after = k.choose(needed, byWarps, [&] { return Values(own); });
+        else
+          after = byWarps();
+        after.insert(after.begin(), stageAfter(1));
         return after;
       });
-  return Values(ArrayRef(last).drop_front(front));
+  Values all(ArrayRef(last).drop_front());
+  if (runsOn)
+    waitForWarpgroup(k, /*pending=*/0, all);
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void MatrixProduct::eachRow(
+    const TilePlace &place,
+    llvm::function_ref<void(Value row, int64_t half)> body) {
+  Value row = k.add(down, k.div(lane, 4));
+  // All rows are compared by one register.
+  Value inPlace = k.sub(row, narrow(k, place.low));
+  Value rows = k.max(narrow(k, k.sub(place.high, place.low)), k.i32(0));
+  for (int64_t half = 0; half < 2 * fragmentsDown; ++half) {
+    // Without its sign a row before the first one is beyond the last.
+    Value exists = arith::CmpIOp::create(k.ops(), arith::CmpIPredicate::ult,
+                                         k.add(inPlace, half * 8), rows);
+    k.when(exists, [&] { body(k.add(row, half * 8), half); });
+  }
+}
+
+Value MatrixProduct::pairOfSums(ValueRange sums, int64_t half, int64_t part) {
+  int64_t i = sumsAt(half / 2, part / 2) + part % 2 * 4 + half % 2 * 2;
+  return pairOf(k, sums[i], sums[i + 1]);
+}
+
+void MatrixProduct::storeDirectly(ValueRange sums, const TilePlace &place,
+                                  bool accumulate) {
+  Value column = k.add(across, k.mul(k.rem(lane, 4), 2));
+  Memory line = k.offset(place.to, k.widen(column));
+  Value columns =
+      place.columns ? k.sub(narrow(k, place.columns), column) : Value();
+  eachRow(place, [&](Value row, int64_t half) {
+    Memory to = k.offset(line, k.mul(rowNumber(place.rows, row), place.stride));
+    if (columns) {
+      for (int64_t part = 0; part < 2 * fragmentsAcross; ++part)
+        k.when(k.isLess(k.i32(part * 8), columns), [&] {
+          storeAt(pairOfSums(sums, half, part), to, k.i64(part * 8),
+                  accumulate);
+        });
+      return;
+    }
+    // What is added to is on its way at once.
+    Values pairs;
+    for (int64_t part = 0; part < 2 * fragmentsAcross; ++part) {
+      Value pair = pairOfSums(sums, half, part);
+      if (accumulate)
+        pair = k.addf(k.loadVector(to, k.i64(part * 8), 2), pair);
+      pairs.push_back(pair);
+    }
+    for (auto [part, pair] : llvm::enumerate(pairs))
+      k.store(pair, to, k.i64(int64_t(part) * 8));
+  });
+}
+
+void MatrixProduct::storeByRows(ValueRange sums, const TilePlace &place) {
+  MatrixTile rowsOfTile{stages, tile.rows};
+  // All warps have multiplied what lies there.
+  k.barrier();
+  Value first = k.div(across, kVector), inChunk = k.mul(k.rem(lane, 4), 2);
+  Value row = k.add(down, k.div(lane, 4));
+  for (int64_t half = 0; half < 2 * fragmentsDown; ++half)
+    for (int64_t part = 0; part < 2 * fragmentsAcross; ++part)
+      k.store(
+          pairOfSums(sums, half, part), stages,
+          k.add(swizzled(rowsOfTile, k.add(row, half * 8), k.add(first, part)),
+                inChunk));
+  NVVM::SyncWarpOp::create(k.ops(), k.i32(-1));
+  // A warp's rows, some at a time.
+  int64_t chunks = fragmentsAcross * kRows / kVector, rows = kWarp / chunks;
+  Value chunk = k.add(first, k.rem(lane, chunks));
+  Value column = k.mul(chunk, kVector);
+  Memory line = k.offset(place.to, k.widen(column));
+  Value columns =
+      place.columns ? narrow(k, place.columns) : k.i32(tile.columns);
+  Value high = narrow(k, place.high), low = narrow(k, place.low);
+  k.when(k.isLess(column, columns), [&] {
+    for (int64_t i = 0; i < fragmentsDown * kRows; i += rows) {
+      Value own = k.add(k.add(down, k.div(lane, chunks)), i);
+      Value exists = k.both(k.isLess(own, high), k.isLess(k.add(low, -1), own));
+      Value value = lowering::load(k.ops(), stages.base, stages.element,
+                                   swizzled(rowsOfTile, own, chunk), kVector,
+                                   kAccessBytes);
+      k.when(exists, [&] {
+        k.store(value, line, k.mul(rowNumber(place.rows, own), place.stride));
+      });
+    }
+  });
 }
 
 void MatrixProduct::store(ValueRange sums, const TilePlace &place,
                           bool accumulate) {
-  Value row = k.add(down, k.div(lane, 4));
-  Value column = k.add(across, k.mul(k.rem(lane, 4), 2));
-  Memory line = k.offset(place.to, k.widen(column));
-  Memory first = k.offset(line, k.mul(k.widen(row), place.stride));
-  // All rows are compared by one register.
-  Value inPlace = k.sub(row, narrow(k, place.low));
-  Value rows = k.max(narrow(k, k.sub(place.high, place.low)), k.i32(0));
-  Value columns = k.sub(narrow(k, place.columns), column);
-  for (int64_t half = 0; half < 2 * kDown; ++half) {
-    // Without its sign a row before the first one is beyond the last.
-    Value exists = arith::CmpIOp::create(k.ops(), arith::CmpIPredicate::ult,
-                                         k.add(inPlace, half * 8), rows);
-    k.when(exists, [&] {
-      // All addresses of rows that ascend are near one.
-      int64_t from = place.rows.base ? 0 : half * 8 * place.stride;
-      Memory to =
-          place.rows.base
-              ? k.offset(line,
-                         k.mul(rowNumber(place.rows, k.add(row, half * 8)),
-                               place.stride))
-              : first;
-      for (int64_t part = 0; part < 2 * kAcross; ++part) {
-        int64_t i = sumsAt(half / 2, part / 2) + part % 2 * 4 + half % 2 * 2;
-        k.when(k.isLess(k.i32(part * 8), columns), [&] {
-          storeAt(pairOf(k, sums[i], sums[i + 1]), to, k.i64(from + part * 8),
-                  accumulate);
-        });
-      }
-    });
-  }
+  if (place.to.element.isBF16() && !accumulate)
+    storeByRows(sums, place);
+  else
+    storeDirectly(sums, place, accumulate);
 }
 
 } // namespace rota::lowering

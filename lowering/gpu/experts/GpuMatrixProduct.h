@@ -6,73 +6,97 @@
 #define ROTA_LOWERING_GPU_EXPERTS_GPUMATRIXPRODUCT_H
 
 #include "lowering/gpu/MatrixInstructions.h"
+#include "lowering/gpu/WarpgroupInstructions.h"
 #include "lowering/gpu/experts/GpuTileProduct.h"
 
 namespace rota::lowering {
 
-/// 2 x 4 warps with 64 x 32 elements each. A slice lies as its matrix does,
-/// [own][depth] or [depth][own], with its chunks swizzled.
+/// A tile has 128 rows. Warps have 64 x 32 elements each, 2 x 4 of them, and
+/// warpgroups 64 rows and all columns: 128, or 256, for which the caches are
+/// read less. A slice lies as its matrix does, [own][depth] or [depth][own], as
+/// a MatrixTile.
 class MatrixProduct : public GpuTileProduct {
 public:
-  static constexpr int64_t kTile = 128;
+  static constexpr int64_t kTile = 128, kWideTile = 256;
   static constexpr int64_t kVector = 8; // elements of a chunk
 
-  explicit MatrixProduct(GpuBuilder &k);
+  MatrixProduct(GpuBuilder &k, const TileShape &tile, MatrixUnit unit);
 
-  Values multiply(int64_t ranges, DepthsOf depthsOf, SidesOf sidesOf,
-                  mlir::ValueRange sums) override;
-  Values zeros() override { return Values(sumsAt(kDown, 0), k.f32(0.0f)); }
+  Values multiply(const TileSide &left, const TileSide &right,
+                  mlir::Value depths, mlir::ValueRange sums) override;
+  Values zeros() override {
+    return Values(fragmentsDown * fragmentsAcross * kFragmentSums, k.f32(0.0f));
+  }
   void store(mlir::ValueRange sums, const TilePlace &place,
              bool accumulate) override;
 
 private:
-  static constexpr int64_t kDepth = 64, kStages = 3;
-  static constexpr int64_t kSliceElements = kTile * kDepth; // of a side
-  static constexpr int64_t kRows = 16;                      // of a fragment
-  static constexpr int64_t kDown = 4, kAcross = 2; // fragments of a warp
-  static constexpr int64_t kWarpsAcross = kTile / (kAcross * kRows);
+  static constexpr int64_t kDepth = 64;
+  static constexpr int64_t kRows = 16;        // of a fragment
   static constexpr int64_t kFragmentSums = 8; // in a thread
 
-  static int64_t rowElements(const TileSide &side) {
-    return side.depthLast ? kDepth : kTile;
-  }
   /// The first of a thread's sums of 16 rows and 16 columns.
-  static int64_t sumsAt(int64_t down, int64_t across) {
-    return (down * kAcross + across) * kFragmentSums;
+  int64_t sumsAt(int64_t down, int64_t across) const {
+    return (down * fragmentsAcross + across) * kFragmentSums;
   }
-  /// The element of a slice where a chunk of a row begins; all i32.
-  mlir::Value swizzled(const TileSide &side, mlir::Value row,
-                       mlir::Value chunk);
-  /// The slices of a stage (i32): left, right.
-  std::pair<Memory, Memory> slicesOf(mlir::Value stage);
-
-  /// The depths from `from` on that are multiplied next, and what comes after
-  /// them: the range that ends at `end`, then the next one. All i32 but
-  /// `range`, which is i64.
-  struct Walk {
-    mlir::Value range, from, end, nextFirst, nextEnd;
-    Values values() const { return {range, from, end, nextFirst, nextEnd}; }
+  /// The element of a tile where a chunk of a row begins; all i32.
+  mlir::Value swizzled(MatrixTile tile, mlir::Value row, mlir::Value chunk);
+  /// The slices of a stage (i32).
+  struct Slices {
+    MatrixTile left, right;
   };
-  Walk begin(int64_t ranges, DepthsOf depthsOf);
-  Walk advance(const Walk &walk, int64_t ranges, DepthsOf depthsOf);
-  /// Slices of all ranges (i32), at least one of each.
-  mlir::Value countSlices(int64_t ranges, DepthsOf depthsOf);
+  Slices slicesOf(mlir::Value stage, const TileSide &left,
+                  const TileSide &right);
 
-  /// Starts this thread's copies of a slice from depth `from` on; zeros take
-  /// the place of what the side does not have, and of depths from `end` on.
-  void startCopy(const TileSide &side, mlir::Value from, mlir::Value end,
-                 Memory slice);
+  /// What this thread copies of each slice: a chunk of `row`, and of those
+  /// `apart` rows further, of `count` in all.
+  struct Share {
+    const TileSide &side;
+    mlir::Value row, chunk;
+    int64_t apart, count;
+    /// The rows in memory, where they are the side's own: one, or all where
+    /// they have numbers.
+    llvm::SmallVector<Memory> lines;
+  };
+  Share shareOf(const TileSide &side, int64_t own);
+  /// Starts the copies of slice `number` (i32) of both sides. Zeros take the
+  /// place of what a side does not have, and of depths beyond `depths` (i32,
+  /// null: none are).
+  void startCopies(const Share &left, const Share &right, mlir::Value number,
+                   mlir::Value depths, Slices to);
+  void startCopy(const Share &share, llvm::ArrayRef<mlir::Value> numbers,
+                 mlir::Value number, mlir::Value depths, MatrixTile to);
+
   /// The element of a slice where this lane's row of the first fragment of its
   /// warp begins; i32.
-  mlir::Value laneElement(const TileSide &side, bool isLeft);
+  mlir::Value laneElement(const TileSide &side, MatrixTile slice, bool isLeft);
   /// Fragment `own` of the warp, at depth 16 `step`.
-  MatrixFragment load(const TileSide &side, Memory slice, mlir::Value element,
-                      int64_t own, int64_t step);
-  Values multiplySlices(const TileSide &left, const TileSide &right,
-                        mlir::Value stage, mlir::ValueRange sums);
+  MatrixFragment load(const TileSide &side, MatrixTile slice,
+                      mlir::Value element, int64_t own, int64_t step);
+  Values multiplyByWarps(const TileSide &left, const TileSide &right,
+                         Slices slices, mlir::ValueRange sums);
+  /// Sums that are left alone until the product has been waited for.
+  Values startByGroups(const TileSide &left, const TileSide &right,
+                       Slices slices, mlir::ValueRange sums);
   /// Whether sums of this warp are needed.
   mlir::Value isNeeded(const TileSide &left, const TileSide &right);
 
+  /// Calls body(row, half) where this thread has sums of that row of the tile,
+  /// for each `half` of its fragments' rows.
+  void eachRow(const TilePlace &place,
+               llvm::function_ref<void(mlir::Value row, int64_t half)> body);
+  /// The two sums of `part`, eight columns, in `half`.
+  mlir::Value pairOfSums(mlir::ValueRange sums, int64_t half, int64_t part);
+  void storeDirectly(mlir::ValueRange sums, const TilePlace &place,
+                     bool accumulate);
+  /// Stores bf16 by way of shared memory, by whole accesses.
+  void storeByRows(mlir::ValueRange sums, const TilePlace &place);
+
+  TileShape tile;
+  MatrixUnit unit;
+  bool runsOn; // a product into the next turn
+  int64_t stageCount;
+  int64_t fragmentsDown, fragmentsAcross; // of a warp
   mlir::Value thread, lane, down, across; // i32
   Memory stages;
 };

@@ -31,7 +31,7 @@ public:
         across(k.mul(k.rem(thread, kAcross), kVector)),
         slices{allocate(), allocate()} {}
 
-  Values multiply(int64_t ranges, DepthsOf depthsOf, SidesOf sidesOf,
+  Values multiply(const TileSide &left, const TileSide &right, Value depths,
                   ValueRange sums) override;
   Values zeros() override { return Values(kVector, k.splat(0.0f, kVector)); }
   void store(ValueRange sums, const TilePlace &place, bool accumulate) override;
@@ -43,8 +43,6 @@ private:
     return k.allocateShared(kDepth * kStride, k.ops().getF32Type());
   }
 
-  Values multiplyRange(const TileSide &left, const TileSide &right, Value first,
-                       Value end, ValueRange sums);
   /// Row and first element of this thread's vector of a slice.
   std::pair<Value, Value> placeInSlice(const TileSide &side);
   /// The thread's vector of the slice that begins at `from`, of depths below
@@ -71,31 +69,22 @@ Value F32Product::fetch(const TileSide &side, Value from, Value end) {
                         : load(side, element, k.add(from, row), end);
 }
 
-Values F32Product::multiply(int64_t ranges, DepthsOf depthsOf, SidesOf sidesOf,
-                            ValueRange sums) {
-  if (sidesOf(k.i64(0)).first.rows.base)
+Values F32Product::multiply(const TileSide &left, const TileSide &right,
+                            Value depths, ValueRange sums) {
+  if (left.rows.base)
     k.barrier();
-  return k.loop(k.i64(0), k.i64(ranges), 1, sums,
-                [&](Value range, ValueRange before) {
-                  auto [first, end] = depthsOf(range);
-                  auto [left, right] = sidesOf(range);
-                  return multiplyRange(left, right, first, end, before);
-                });
-}
-
-Values F32Product::multiplyRange(const TileSide &left, const TileSide &right,
-                                 Value first, Value end, ValueRange sums) {
   // The next slices are on their way during a product.
-  Values carried{fetch(left, first, end), fetch(right, first, end)};
+  Value first = k.i64(0);
+  Values carried{fetch(left, first, depths), fetch(right, first, depths)};
   llvm::append_range(carried, sums);
-  Values last =
-      k.loop(first, end, kDepth, carried, [&](Value from, ValueRange before) {
+  Values last = k.loop(
+      first, depths, kDepth, carried, [&](Value from, ValueRange before) {
         k.barrier();
         put(left, before[0], /*isLeft=*/true);
         put(right, before[1], /*isLeft=*/false);
         k.barrier();
         Value next = k.add(from, kDepth);
-        Values after{fetch(left, next, end), fetch(right, next, end)};
+        Values after{fetch(left, next, depths), fetch(right, next, depths)};
         llvm::append_range(after, multiplySlices(before.drop_front(2)));
         return after;
       });
@@ -105,22 +94,26 @@ Values F32Product::multiplyRange(const TileSide &left, const TileSide &right,
 Value F32Product::load(const TileSide &side, Value own, Value inner,
                        Value end) {
   auto isInside = [&](Value own, Value inner) {
-    return k.both(k.isLess(own, side.count), k.isLess(inner, end));
+    Value exists = k.isLess(inner, end);
+    return side.count ? k.both(k.isLess(own, side.count), exists) : exists;
   };
-  Value at = side.depthLast
-                 ? k.add(k.mul(rowNumber(side.rows, own), side.stride), inner)
-                 : k.add(k.mul(inner, side.stride), own);
+  // Numbers of rows that do not exist are not read.
+  auto place = [&] {
+    Value row = side.depthLast ? own : inner;
+    return k.add(k.mul(rowNumber(side.rows, row), side.stride),
+                 side.depthLast ? inner : own);
+  };
   if (isWide)
     return k.choose(
         isInside(own, inner),
-        [&] { return k.loadVector(side.from, at, kVector); },
+        [&] { return k.loadVector(side.from, place(), kVector); },
         [&] { return k.splat(0.0f, kVector); });
   Values elements;
   for (int64_t e = 0; e < kVector; ++e)
     elements.push_back(k.choose(
         side.depthLast ? isInside(own, k.add(inner, e))
                        : isInside(k.add(own, e), inner),
-        [&] { return k.load(side.from, k.add(at, e)); },
+        [&] { return k.load(side.from, k.add(place(), e)); },
         [&] { return k.f32(0.0f); }));
   auto type = VectorType::get({kVector}, k.ops().getF32Type());
   return vector::FromElementsOp::create(k.ops(), type, elements);
@@ -155,6 +148,7 @@ Values F32Product::multiplySlices(ValueRange sums) {
 
 void F32Product::store(ValueRange sums, const TilePlace &place,
                        bool accumulate) {
+  Value columns = place.columns ? place.columns : k.i64(kTile);
   for (int64_t i = 0; i < kVector; ++i) {
     Value row = k.add(down, i);
     Value at = k.add(k.mul(rowNumber(place.rows, row), place.stride), across);
@@ -162,10 +156,10 @@ void F32Product::store(ValueRange sums, const TilePlace &place,
                           k.isLess(k.sub(place.low, k.i64(1)), row));
     k.when(exists, [&] {
       if (isWide)
-        return k.when(k.isLess(across, place.columns),
+        return k.when(k.isLess(across, columns),
                       [&] { storeAt(sums[i], place.to, at, accumulate); });
       for (int64_t e = 0; e < kVector; ++e)
-        k.when(k.isLess(k.add(across, e), place.columns), [&] {
+        k.when(k.isLess(k.add(across, e), columns), [&] {
           storeAt(k.extract(sums[i], e), place.to, k.add(at, e), accumulate);
         });
     });
@@ -178,23 +172,30 @@ bool divides(int64_t count, ArrayRef<int64_t> widths) {
                       [&](int64_t width) { return width % count == 0; });
 }
 
-bool takesMatrices(Type element, ArrayRef<int64_t> widths) {
+} // namespace
+
+bool GpuTileProduct::takesMatrices(Type element, ArrayRef<int64_t> widths) {
   return element.isBF16() && divides(MatrixProduct::kVector, widths);
 }
 
-} // namespace
-
-int64_t GpuTileProduct::tileOf(Type element, ArrayRef<int64_t> widths) {
-  return takesMatrices(element, widths) ? MatrixProduct::kTile
-                                        : F32Product::kTile;
+TileShape GpuTileProduct::tileOf(Type element, ArrayRef<int64_t> widths,
+                                 int64_t columns, MatrixUnit unit) {
+  if (!takesMatrices(element, widths))
+    return {F32Product::kTile, F32Product::kTile};
+  constexpr int64_t wide = MatrixProduct::kWideTile;
+  bool isWide = unit == MatrixUnit::Warpgroup &&
+                llvm::divideCeil(columns, wide) * wide - columns < columns / 8;
+  return {MatrixProduct::kTile, isWide ? wide : MatrixProduct::kTile};
 }
 
 std::unique_ptr<GpuTileProduct>
-GpuTileProduct::make(GpuBuilder &k, Type element, ArrayRef<int64_t> widths) {
+GpuTileProduct::make(GpuBuilder &k, Type element, ArrayRef<int64_t> widths,
+                     int64_t columns, MatrixUnit unit) {
   // Two blocks share the registers of a multiprocessor, so that none spills.
-  leaveRegistersFor(k, 2);
+  TileShape tile = tileOf(element, widths, columns, unit);
+  leaveRegistersFor(k, tile.columns <= MatrixProduct::kTile ? 2 : 1);
   if (takesMatrices(element, widths))
-    return std::make_unique<MatrixProduct>(k);
+    return std::make_unique<MatrixProduct>(k, tile, unit);
   return std::make_unique<F32Product>(k, /*isWide=*/divides(4, widths));
 }
 

@@ -241,6 +241,12 @@ protected:
     };
     TensorBytes got = run(std::nullopt), again = run(3);
     EXPECT_EQ(std::memcmp(got.data(), again.data(), got.bytes()), 0);
+    if (onMatrices()) {
+      gpu = EmulatedOp::create(text(isGradient), {s.adds}, kWarpgroupChip);
+      ASSERT_TRUE(gpu);
+      again = run(5);
+      EXPECT_EQ(std::memcmp(got.data(), again.data(), got.bytes()), 0);
+    }
     double rounding = got.type == "bf16" ? 0x1p-7 : 1e-5;
     for (int64_t i = 0; i < got.count; ++i)
       ASSERT_NEAR(got[i], expected[i],
@@ -261,6 +267,11 @@ protected:
           if (row < end)
             body(x, b * s.rows + row);
       }
+  }
+
+  static constexpr const char *kWarpgroupChip = "sm_90a";
+  bool onMatrices() const {
+    return s.type == "bf16" && s.in % 8 == 0 && s.out % 8 == 0;
   }
 
   std::string text(bool isGradient) const {
@@ -322,9 +333,10 @@ TEST_F(Grouped, Products) {
 /// Tiles of 128 x 128 that end within rows, columns and depth, and experts that
 /// end within tiles of rows, or within a warp's rows.
 TEST_F(Grouped, MatrixTiles) {
-  check({2, 512, 136, 200, 2, 1, "bf16", false, false}, false);
+  check({2, 512, 136, 240, 2, 1, "bf16", false, false}, false);
   check({1, 320, 264, 136, 16, 2, "bf16", true, true}, false);
   check({2, 512, 136, 200, 2, 1, "bf16", false, true}, true);
+  check({2, 256, 72, 256, 2, 1, "bf16", false, true}, true);
 }
 
 /// A tile has an expert's rows of several sequences, and an expert has several
@@ -333,6 +345,12 @@ TEST_F(Grouped, TilesAcrossSequences) {
   for (std::string type : {"bf16", "f32"})
     for (int64_t batch : {3, 9})
       check({batch, 128, 40, 72, 4, 2, type, false, false}, false);
+}
+
+/// An expert has more rows than a block keeps numbers of.
+TEST_F(Grouped, GradientOfManyRows) {
+  check({2, 2200, 8, 16, 2, 1, "bf16", false, true}, true, /*most=*/1100);
+  check({3, 1500, 5, 6, 1, 1, "f32", false, false}, true);
 }
 
 /// Several counts for each thread that makes the tables, and tables that do not
@@ -344,25 +362,32 @@ TEST_F(Grouped, ManyCounts) {
 
 TEST_F(Grouped, NeedEachSynchronization) {
   using Kind = ::rota::lowering::GpuSynchronization;
-  for (std::string type : {"f32", "bf16"})
+  for (auto [type, chip, out] : {std::tuple("f32", "sm_80", 64),
+                                 {"bf16", "sm_80", 64},
+                                 {"bf16", kWarpgroupChip, 64},
+                                 {"bf16", kWarpgroupChip, 256}})
     for (bool isGradient : {false, true}) {
-      // A block multiplies for two experts, or sequences, in turn.
-      s = {2, 128, 200, 64, 4, 1, type, false, false};
-      auto gpu = EmulatedOp::create(text(isGradient));
+      // Experts have rows of two sequences, and more slices than stages.
+      int64_t rows = isGradient ? 300 : 30;
+      s = {2,     2 * rows + 40, isGradient ? 72 : 600, out, 2, 1, type,
+           false, false};
+      auto gpu = EmulatedOp::create(text(isGradient), {}, chip);
       ASSERT_TRUE(gpu);
       operands = gpu->makeOperands();
       auto results = gpu->makeResults();
       for (int64_t x = 0; x < operands[2].count; ++x)
-        operands[2].set(x, 30);
+        operands[2].set(x, double(rows));
       std::vector<char *> pointers;
       for (TensorBytes &bytes : operands)
         pointers.push_back(bytes.data());
       pointers.push_back(results[0].data());
-      for (Kind kind : {Kind::Barrier, Kind::CopyWait})
+      for (Kind kind : {Kind::Barrier, Kind::CopyWait, Kind::WarpBarrier,
+                        Kind::WarpgroupWait})
         for (unsigned i = 0; i < gpu->count(kind); ++i) {
           gpu->leaveOut({kind, i});
           EXPECT_FALSE(gpu->run(pointers).empty())
-              << type << ": number " << i << " is not needed";
+              << type << " on " << chip << ": number " << i << " of kind "
+              << int(kind) << " is not needed";
         }
     }
 }

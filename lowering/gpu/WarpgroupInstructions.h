@@ -3,15 +3,22 @@
 // wgmma of bf16, which sm_90a alone has: four warps multiply 64 rows with a
 // tile in shared memory. Warp w of a group has rows 16 w to 16 w + 15; what its
 // lanes hold of them is as in MatrixInstructions.h.
-#ifndef ROTA_LOWERING_GPU_ATTENTION_WARPGROUPINSTRUCTIONS_H
-#define ROTA_LOWERING_GPU_ATTENTION_WARPGROUPINSTRUCTIONS_H
+#ifndef ROTA_LOWERING_GPU_WARPGROUPINSTRUCTIONS_H
+#define ROTA_LOWERING_GPU_WARPGROUPINSTRUCTIONS_H
 
 #include "lowering/gpu/GpuBuilder.h"
 
 namespace rota::lowering {
 
-/// Warps of a warpgroup.
-inline constexpr int64_t kGroupWarps = 4;
+/// Whether a warp multiplies, with mma.sync, or four together, with wgmma.
+enum class MatrixUnit { Warp, Warpgroup };
+
+/// Warps, and rows of a product, of a warpgroup.
+inline constexpr int64_t kGroupWarps = 4, kGroupRows = 64;
+
+/// The number of this thread's warpgroup (i32), which the compiler sees to be
+/// one for all lanes.
+mlir::Value groupOfThread(GpuBuilder &k);
 
 /// Rows of bf16 in shared memory, in panels of 64 columns, one panel after the
 /// other, each with the swizzle of 128 bytes.
@@ -36,8 +43,8 @@ mlir::Value describeTile(GpuBuilder &k, MatrixTile tile, mlir::Value row = {});
 /// The sums of 64 rows and of all columns of a product, and what is added.
 struct WarpgroupSums {
   using Values = llvm::SmallVector<mlir::Value>;
-  /// left * right, of 16 columns of the left matrix. The left one is a
-  /// descriptor or a fragment in four registers (i32).
+  /// left * right, of a depth of 16. The left one is a descriptor or a fragment
+  /// in four registers (i32).
   struct Step {
     Values left;
     mlir::Value right;
@@ -48,13 +55,18 @@ struct WarpgroupSums {
   Values sums;
 };
 
-/// Starts a product, a group of its own. `columns` of the right matrices are
-/// rows of their tile; transposed, columns of it. The sums, and the tiles, are
-/// left alone until the product has been waited for.
+/// The matrices of a product that lie by depth: rows of their tile are the
+/// depth, otherwise the rows of the left matrix, or columns of the right one.
+struct ByDepth {
+  bool left, right;
+};
+
+/// Starts a product, a group of its own, of `columns`. The sums, and the tiles,
+/// are left alone until the product has been waited for.
 void startOfWarpgroup(GpuBuilder &k, WarpgroupSums &product, int64_t columns,
-                      bool isTransposed);
+                      ByDepth byDepth);
 /// Waits for all products but the last `pending` ones. `sums` are those of one
-/// that was waited for, and may be used from here on.
+/// that was waited for, if any, and may be used from here on.
 void waitForWarpgroup(GpuBuilder &k, int64_t pending,
                       llvm::MutableArrayRef<mlir::Value> sums);
 
@@ -64,4 +76,4 @@ void showWarpgroups(GpuBuilder &k);
 
 } // namespace rota::lowering
 
-#endif // ROTA_LOWERING_GPU_ATTENTION_WARPGROUPINSTRUCTIONS_H
+#endif // ROTA_LOWERING_GPU_WARPGROUPINSTRUCTIONS_H

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/gpu/attention/WarpgroupInstructions.h"
+#include "lowering/gpu/WarpgroupInstructions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -11,12 +12,19 @@ using namespace mlir;
 
 namespace rota::lowering {
 
+Value groupOfThread(GpuBuilder &k) {
+  Value group = k.div(k.thread(), kGroupWarps * kWarp);
+  return NVVM::ShflOp::create(k.ops(), group.getType(), k.i32(-1), group,
+                              k.i32(0), k.i32(kWarp - 1), NVVM::ShflKind::idx,
+                              /*return_value_and_is_valid=*/nullptr);
+}
+
 /// Descriptors count in units of 16 bytes.
 static constexpr int64_t kUnit = 16;
 
 Value describeTile(GpuBuilder &k, MatrixTile tile, Value row) {
   // Fields of PTX's matrix descriptor: bits 0 to 13 the address, 16 to 29 the
-  // distance of panels, which right matrices read by columns use, 32 to 45 that
+  // distance of panels, which matrices that lie by depth use, 32 to 45 that
   // of groups of eight rows, 62 and 63 the swizzle, here of 128 bytes.
   constexpr int64_t addressBits = (1 << 14) - 1;
   uint64_t fields = uint64_t(tile.panelBytes() / kUnit) << 16 |
@@ -36,8 +44,8 @@ namespace {
 class Assembly {
 public:
   Assembly(GpuBuilder &k, WarpgroupSums &product, int64_t columns,
-           bool isTransposed)
-      : k(k), product(product), columns(columns), isTransposed(isTransposed),
+           ByDepth byDepth)
+      : k(k), product(product), columns(columns), byDepth(byDepth),
         count(columns / 2) {}
 
   void emit();
@@ -52,7 +60,7 @@ private:
   GpuBuilder &k;
   WarpgroupSums &product;
   int64_t columns;
-  bool isTransposed;
+  ByDepth byDepth;
 
   std::string text, constraints;
   SmallVector<Value> operands;
@@ -128,11 +136,11 @@ void Assembly::addStep(const WarpgroupSums::Step &step, bool isFirst) {
   SmallVector<std::string> sums;
   for (int64_t i = 0; i < columns / 2; ++i)
     sums.push_back("$" + std::to_string(i));
+  StringRef ofLeft = !isDescribed ? "" : byDepth.left ? "1, " : "0, ";
   text += llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.bf16.bf16 "
                         "{{{1}}, {2}, right, {3}, 1, 1, {4}{5};\n",
                         columns, llvm::join(sums, ", "), left,
-                        isFirst ? "no" : "yes", isDescribed ? "0, " : "",
-                        isTransposed ? 1 : 0);
+                        isFirst ? "no" : "yes", ofLeft, byDepth.right ? 1 : 0);
 }
 
 void Assembly::emit() {
@@ -149,14 +157,16 @@ void Assembly::emit() {
 }
 
 void startOfWarpgroup(GpuBuilder &k, WarpgroupSums &product, int64_t columns,
-                      bool isTransposed) {
-  Assembly(k, product, columns, isTransposed).emit();
+                      ByDepth byDepth) {
+  Assembly(k, product, columns, byDepth).emit();
 }
 
 void waitForWarpgroup(GpuBuilder &k, int64_t pending,
                       MutableArrayRef<Value> sums) {
   emitAssembly(
       k, llvm::formatv("wgmma.wait_group.sync.aligned {0};", pending).str());
+  if (sums.empty())
+    return;
   // Nothing that uses the sums moves before this.
   llvm::copy(
       emitAssembly(k, "", sums.size(), ValueRange(sums), tied(sums.size())),
