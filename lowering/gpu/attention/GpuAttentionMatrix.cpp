@@ -222,9 +222,12 @@ FailureOr<std::string> emitMatrixAttention(KernelLibrary &library, Location loc,
   // The sums of one fragment take half of the registers.
   if (shape.size > 128)
     tiling = {{/*warps=*/8, /*fragments=*/1}, /*tile=*/32, /*resident=*/1};
+  MatrixTiling grouped = tiling;
+  if (shape.size <= 128)
+    grouped.tile = kGroupTile;
   return emitMatrixKernel<MatrixForwardCode>(
-      library, loc, "attention_matrix", shape, tiling, Argument::count(shape),
-      shape.heads);
+      library, loc, "attention_matrix", shape, tiling, grouped,
+      Argument::count(shape), shape.heads);
 }
 
 } // namespace rota::lowering

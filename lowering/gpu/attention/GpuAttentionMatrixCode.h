@@ -20,6 +20,10 @@ struct MatrixTiling {
   int64_t tile, resident;
 };
 
+/// A warpgroup reads its own 64 rows from shared memory for each tile: with 32
+/// rows a tile takes longer to read than to multiply, with 64 no longer.
+inline constexpr int64_t kGroupTile = 64;
+
 class MatrixAttentionCode {
 public:
   using Values = GpuMatrixCode::Values;
@@ -95,22 +99,21 @@ protected:
 };
 
 /// The kernel that Code(k, shape, tiling).emit() writes, for blocks of `heads`
-/// heads, in a form for each unit.
+/// heads, in a form for each unit. Both have the own rows of `tiling`, which is
+/// that of warps; `grouped` has the tile and the blocks of the other.
 template <typename Code>
 llvm::FailureOr<std::string>
 emitMatrixKernel(KernelLibrary &library, mlir::Location loc,
                  llvm::StringRef name, const AttentionShape &shape,
-                 const MatrixTiling &tiling, unsigned arguments,
-                 int64_t heads) {
+                 const MatrixTiling &tiling, MatrixTiling grouped,
+                 unsigned arguments, int64_t heads) {
+  grouped.block = tiling.block;
+  grouped.block.unit = MatrixUnit::Warpgroup;
   return emitAttentionKernel(
       library, loc, name, shape,
       {arguments, heads, tiling.block.rows(), tiling.block.threads()},
       [&](GpuBuilder &k) { Code(k, shape, tiling).emit(); },
-      [&](GpuBuilder &k) {
-        MatrixTiling grouped = tiling;
-        grouped.block.unit = MatrixUnit::Warpgroup;
-        Code(k, shape, grouped).emit();
-      });
+      [&](GpuBuilder &k) { Code(k, shape, grouped).emit(); });
 }
 
 } // namespace rota::lowering

@@ -234,8 +234,7 @@ Values MatrixKeyCode::emitTile(Tile tile, Tile next, Sums sums,
   Value stage = carried.back(), other = k.sub(k.i32(1), stage);
   Value end = k.add(places.firstHead(block.keyHead), shape.group());
   advance(k.isLess(next.head, end), [&] { startQueries(next, other); });
-  Values logsumexp = loadLine(lineOf(stage, 0));
-  Values delta = loadLine(lineOf(stage, 1));
+  Values logsumexp = loadLine(lineOf(stage, 0)), delta;
   for (Value &value : logsumexp)
     value = places.toBaseTwo(value);
   // Queries beyond the sequence are zeros, as are their lines: they add zeros.
@@ -248,10 +247,14 @@ Values MatrixKeyCode::emitTile(Tile tile, Tile next, Sums sums,
   for (auto [i, part] : llvm::enumerate(parts)) {
     auto line = [&](int64_t j) {
       int64_t query = part.columnOf(j) / 8 * 2 + j % 2;
-      return std::pair(logsumexp[query], delta[query]);
+      return std::pair(logsumexp[query],
+                       delta.empty() ? Value() : delta[query]);
     };
     Weights weights = emitWeights(part, products[i], block.first, tile.first,
                                   Queries::Columns, line);
+    // Until here registers hold one of the two lines.
+    if (delta.empty())
+      delta = loadLine(lineOf(stage, 1));
     if (sums != Sums::Keys)
       valueSums.push_back(part.startAccumulate(weights.weights, queries.second,
                                                Values(ofPart(ofValues, i))));
@@ -321,15 +324,24 @@ static MatrixTiling tilingOf(const AttentionShape &shape, int64_t resident) {
 
 FailureOr<std::string> emitMatrixKeyGrad(KernelLibrary &library, Location loc,
                                          const AttentionShape &shape) {
+  MatrixTiling tiling = tilingOf(shape, 2), grouped = tiling;
+  // Sums of two fragments of keys leave no registers for more.
+  if (tiling.block.fragments == 1 && shape.size <= 128)
+    grouped.tile = kGroupTile;
   return emitMatrixKernel<MatrixKeyCode>(
-      library, loc, "attention_matrix_key_grad", shape, tilingOf(shape, 2),
+      library, loc, "attention_matrix_key_grad", shape, tiling, grouped,
       Argument::count(shape, 2), partsOf(shape) * shape.keyHeads);
 }
 
 FailureOr<std::string> emitMatrixQueryGrad(KernelLibrary &library, Location loc,
                                            const AttentionShape &shape) {
+  MatrixTiling tiling = tilingOf(shape, 3), grouped = tiling;
+  if (shape.size <= 128) {
+    grouped.tile = kGroupTile;
+    grouped.resident = 2;
+  }
   return emitMatrixKernel<MatrixQueryCode>(
-      library, loc, "attention_matrix_query_grad", shape, tilingOf(shape, 3),
+      library, loc, "attention_matrix_query_grad", shape, tiling, grouped,
       Argument::count(shape, 1), shape.heads);
 }
 

@@ -30,36 +30,51 @@ class GpuAttention
     : public testing::TestWithParam<std::tuple<AttentionSizes, const char *>> {
 };
 
-TEST_P(GpuAttention, AgreesWithPlainLoopInAllOrders) {
-  auto [s, type] = GetParam();
-  auto forward = EmulatedOp::create(forwardSource(s, type));
-  auto backward = EmulatedOp::create(backwardSource(s, type));
-  ASSERT_TRUE(forward && backward);
-  AttentionTensors tensors(s, type);
-  ASSERT_EQ(run(*forward, tensors.forward()), "");
+/// Matrix instructions have a form of their own for warpgroups.
+bool isOnMatrices(const AttentionSizes &s, const std::string &type) {
+  return type == "bf16" && s.size >= 32 && s.size % 8 == 0 &&
+         s.size == s.valueSize();
+}
+
+void expectPlainLoop(const AttentionSizes &s, const std::string &type,
+                     const AttentionTensors &tensors) {
   AttentionReference expected(s, tensors);
   // Matrix instructions take weights that are rounded to bf16; the values that
   // they weigh are at most 1, but a value's weights may add up to more.
-  bool onMatrices = std::string(type) == "bf16" && s.size >= 32 &&
-                    s.size % 8 == 0 && s.size == s.valueSize();
+  bool onMatrices = isOnMatrices(s, type);
   tensors.out.expectNear(expected.out, onMatrices ? 0x1p-9 : 5e-6, "output");
   tensors.lse.expectNear(expected.lse, 5e-6, "logsumexp");
-  ASSERT_EQ(run(*backward, tensors.backward()), "");
   // The rounded output enters all but the value's cotangent, through delta.
-  double tolerance = std::string(type) == "bf16" ? 1e-2 : 1e-5;
+  double tolerance = type == "bf16" ? 1e-2 : 1e-5;
   tensors.dq.expectNear(expected.dq, tolerance, "query cotangent");
   tensors.dk.expectNear(expected.dk, tolerance, "key cotangent");
   tensors.dv.expectNear(expected.dv, onMatrices ? 1e-2 : 1e-5,
                         "value cotangent");
   if (s.form.sinks)
     tensors.dsinks.expectNear(expected.dsinks, tolerance, "sinks cotangent");
+}
 
-  // A race is reported in every order: one more is enough.
-  AttentionTensors again(s, type);
-  ASSERT_EQ(run(*forward, again.forward(), /*seed=*/1), "");
-  ASSERT_EQ(run(*backward, again.backward(), /*seed=*/1), "");
-  for (size_t i = 0; i < tensors.results().size(); ++i)
-    EXPECT_EQ(tensors.results()[i]->raw(), again.results()[i]->raw()) << i;
+TEST_P(GpuAttention, AgreesWithPlainLoopInAllOrders) {
+  auto [s, type] = GetParam();
+  for (const char *chip : {"sm_80", "sm_90a"}) {
+    if (chip == std::string("sm_90a") && !isOnMatrices(s, type))
+      continue;
+    SCOPED_TRACE(chip);
+    auto forward = EmulatedOp::create(forwardSource(s, type), {}, chip);
+    auto backward = EmulatedOp::create(backwardSource(s, type), {}, chip);
+    ASSERT_TRUE(forward && backward);
+    AttentionTensors tensors(s, type);
+    ASSERT_EQ(run(*forward, tensors.forward()), "");
+    ASSERT_EQ(run(*backward, tensors.backward()), "");
+    expectPlainLoop(s, type, tensors);
+
+    // A race is reported in every order: one more is enough.
+    AttentionTensors again(s, type);
+    ASSERT_EQ(run(*forward, again.forward(), /*seed=*/1), "");
+    ASSERT_EQ(run(*backward, again.backward(), /*seed=*/1), "");
+    for (size_t i = 0; i < tensors.results().size(); ++i)
+      EXPECT_EQ(tensors.results()[i]->raw(), again.results()[i]->raw()) << i;
+  }
 }
 
 std::string

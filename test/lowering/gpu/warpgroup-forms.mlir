@@ -16,13 +16,13 @@
 // OWN: cp.async.wait_group 0
 // OWN: fence.proxy.async.shared::cta
 // OWN: bar.sync
-// OWN-COUNT-8: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {{.*}}, left, right, {{yes|no}}, 1, 1, 0, 0;
+// OWN-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, left, right, {{yes|no}}, 1, 1, 0, 0;
 // OWN: wgmma.commit_group.sync.aligned
-// OWN-COUNT-8: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {{.*}}, left, right, {{yes|no}}, 1, 1, 0, 0;
+// OWN-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, left, right, {{yes|no}}, 1, 1, 0, 0;
 // OWN: wgmma.wait_group.sync.aligned 1
 // OWN: ex2.approx.ftz.f32
 // Weights are left matrices in registers; values are read by columns.
-// OWN-COUNT-2: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {{.*}}}, {{[{].*[}]}}, right, yes, 1, 1, 1;
+// OWN-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {{.*}}}, {{[{].*[}]}}, right, yes, 1, 1, 1;
 // OWN-NOT: $warpgroup
 
 // COMMON: .target sm_90{{$}}
