@@ -191,6 +191,27 @@ TEST(Gpu, SaysThatABlockHasLessMemory) {
   }
 }
 
+TEST(Gpu, GivesALaunchTheMemoryOfItsForm) {
+  const DriverApi api = makeDriver();
+  RotaGpuLaunch both{}, one{};
+  both.sharedBytes = one.sharedBytes = 100;
+  both.ownSharedBytes = 300;
+  auto bytesOn = [&](Machine of) {
+    std::vector<RotaGpuCode> code = kCode;
+    code.push_back({ROTA_GPU_OWN_PTX, 90, "own ptx 90", 1});
+    code.push_back({ROTA_GPU_OWN_CUBIN, 90, "own cubin 90", 1});
+    machine = std::move(of);
+    Gpu gpu(api, 1, code);
+    EXPECT_EQ(gpu.sharedBytesOf(one), 100);
+    return gpu.sharedBytesOf(both);
+  };
+  EXPECT_EQ(bytesOn({90}), 300);
+  EXPECT_EQ(bytesOn({90, {"own cubin 90"}}), 300);
+  EXPECT_EQ(bytesOn({90, {"own cubin 90", "own ptx 90"}}), 100);
+  EXPECT_EQ(bytesOn({80}), 100);
+  EXPECT_EQ(bytesOn({100}), 100);
+}
+
 TEST(Driver, LoadsCodeWhenItIsAskedFor) {
   constexpr const char *kLoading = "CUDA_MODULE_LOADING";
   unsetenv(kLoading);
