@@ -2,8 +2,12 @@
 //
 // The times of work and transfers on a machine.
 #include "ir/rota/cost/Machine.h"
+#include "ir/rota/Rota.h"
+#include "ir/rota/experts/Experts.h"
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
 using namespace mlir::rota;
@@ -60,6 +64,34 @@ TEST(Machine, MeasuredProductsSayTheRate) {
   rate = 2.0 * 4096 * 16 / machine.secondsOfProduct({1, 4096, 4, 4}, bf16);
   EXPECT_NEAR(rate, 8, 1e-3);
   EXPECT_NEAR(machine.secondsOfProduct({3, 4, 4, 2}, bf16), 192 / 2.0, 1e-3);
+}
+
+TEST(Machine, AHostMultipliesWholeUnitsOfAnExpertsRows) {
+  mlir::MLIRContext context;
+  context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    func.func @f(%rows: tensor<2x32x8xf32>, %w: tensor<4x8x16xf32>, %counts: tensor<2x4xi32>) {
+      %y = rota.grouped_product %rows, %w, %counts : (tensor<2x32x8xf32>, tensor<4x8x16xf32>, tensor<2x4xi32>) -> tensor<2x32x16xf32>
+      %dw = rota.grouped_product_grad %rows, %y, %counts : (tensor<2x32x8xf32>, tensor<2x32x16xf32>, tensor<2x4xi32>) -> tensor<4x8x16xf32>
+      return
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  Machine machine;
+  machine.memoryBytesPerSecond = 1e12;
+  machine.types["f32"].products = {{{4, 16, 16, 8}, 100}};
+  int products = 0;
+  module->walk([&](mlir::Operation *op) {
+    if (!llvm::isa<GroupedProductOp, GroupedProductGradOp>(op))
+      return;
+    ++products;
+    machine.cores = 0;
+    EXPECT_NEAR(machine.secondsOfOp(op), 2.0 * 64 * 8 * 16 / 100, 1e-6);
+    // 16 rows an expert, and half of 16 more.
+    machine.cores = 2;
+    EXPECT_NEAR(machine.secondsOfOp(op), 2.0 * 96 * 8 * 16 / 100, 1e-6);
+  });
+  EXPECT_EQ(products, 2);
 }
 
 TEST(Machine, RowsTakeElementsFunctionsAndOperations) {

@@ -21,7 +21,7 @@ struct RowStretch {
 class ExpertRows {
 public:
   /// Heights of products are multiples of it.
-  static constexpr int64_t kUnit = 16;
+  static constexpr int64_t kUnit = ROTA_GROUP_UNIT;
   /// Rows of a part. A product reads a weight once for each part.
   static constexpr int64_t kMostRows = 256;
 
