@@ -49,6 +49,11 @@ Value GpuBuilder::widen(Value index) {
     return index;
   return arith::ExtUIOp::create(b, b.getI64Type(), index);
 }
+Value GpuBuilder::narrow(Value index) {
+  if (index.getType().isInteger(32))
+    return index;
+  return arith::TruncIOp::create(b, b.getI32Type(), index);
+}
 
 void GpuBuilder::each(int64_t count, int64_t threads, Body body) {
   // 64 bits only where they are needed: a division takes four times as long.
@@ -64,6 +69,10 @@ void GpuBuilder::each(int64_t count, int64_t threads, Body body) {
 
 Value GpuBuilder::load(Memory memory, Value index) {
   return loadWide(b, memory.base, memory.element, index);
+}
+
+Value GpuBuilder::loadIndex(Memory memory, Value index) {
+  return arith::ExtSIOp::create(b, b.getI64Type(), load(memory, index));
 }
 
 Value GpuBuilder::loadVector(Memory memory, Value index, int64_t width) {

@@ -44,7 +44,8 @@ public:
   // i32.
   mlir::Value thread(); // in the block
   mlir::Value block();
-  mlir::Value widen(mlir::Value index); // to i64
+  mlir::Value widen(mlir::Value index);  // to i64, of what is not negative
+  mlir::Value narrow(mlir::Value index); // to i32
   /// Calls body(number) where this thread has one of `count` numbers; with
   /// `threads` threads a block there is a thread for each. The number is i32
   /// where that is enough.
@@ -52,6 +53,7 @@ public:
 
   // Memory. Vectors are aligned to their size, or to kAccessBytes.
   mlir::Value load(Memory memory, mlir::Value index);
+  mlir::Value loadIndex(Memory memory, mlir::Value index); // an i32 as i64
   mlir::Value loadVector(Memory memory, mlir::Value index, int64_t width);
   void store(mlir::Value value, Memory memory, mlir::Value index);
   /// The first `count` elements of a vector of `width`, one by one where they

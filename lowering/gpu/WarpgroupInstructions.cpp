@@ -19,6 +19,18 @@ Value groupOfThread(GpuBuilder &k) {
                               /*return_value_and_is_valid=*/nullptr);
 }
 
+Value swizzledElement(GpuBuilder &k, MatrixTile tile, Value row, Value chunk,
+                      bool hasPanels) {
+  // A row of a panel has as many chunks as rows after which they repeat.
+  constexpr int64_t columns = MatrixTile::kPanelColumns;
+  constexpr int64_t chunks = kSwizzledRows, ofChunk = columns / chunks;
+  Value place = swizzledChunk(k, row, k.rem(chunk, chunks));
+  Value inPanel = k.add(k.mul(row, columns), k.mul(place, ofChunk));
+  if (!hasPanels)
+    return inPanel;
+  return k.add(inPanel, k.mul(k.div(chunk, chunks), tile.rows * columns));
+}
+
 /// Descriptors count in units of 16 bytes.
 static constexpr int64_t kUnit = 16;
 

@@ -6,7 +6,7 @@
 #ifndef ROTA_LOWERING_GPU_WARPGROUPINSTRUCTIONS_H
 #define ROTA_LOWERING_GPU_WARPGROUPINSTRUCTIONS_H
 
-#include "lowering/gpu/GpuBuilder.h"
+#include "lowering/gpu/MatrixInstructions.h"
 
 namespace rota::lowering {
 
@@ -35,6 +35,11 @@ struct MatrixTile {
            column % kPanelColumns * 2;
   }
 };
+
+/// The element of a tile where chunk `chunk` of 16 bytes of a row begins; all
+/// i32. Without `hasPanels` the tile is one panel.
+mlir::Value swizzledElement(GpuBuilder &k, MatrixTile tile, mlir::Value row,
+                            mlir::Value chunk, bool hasPanels = true);
 
 /// The descriptor (i64) of the tile from a row on, a multiple of 8 (i32; null:
 /// 0), that is one for all lanes.

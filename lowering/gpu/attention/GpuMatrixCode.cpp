@@ -24,13 +24,7 @@ GpuMatrixCode::GpuMatrixCode(GpuBuilder &k, int64_t columns,
       firstRow(k.mul(warp, kRows)) {}
 
 Value GpuMatrixCode::swizzled(MatrixTile tile, Value row, Value chunk) {
-  Value place = swizzledChunk(k, row, k.rem(chunk, kSwizzledRows));
-  Value inPanel =
-      k.add(k.mul(row, kPanelColumns), k.mul(place, kChunkElements));
-  if (width() == kPanelColumns)
-    return inPanel;
-  return k.add(inPanel,
-               k.mul(k.div(chunk, kSwizzledRows), tile.rows * kPanelColumns));
+  return swizzledElement(k, tile, row, chunk, width() > kPanelColumns);
 }
 
 Value GpuMatrixCode::positionIndex(Value position, int64_t stride,

@@ -9,7 +9,6 @@
 #ifndef ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 #define ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
 
-#include "lowering/gpu/MatrixInstructions.h"
 #include "lowering/gpu/WarpgroupInstructions.h"
 #include "lowering/gpu/attention/GpuAttentionBlocks.h"
 

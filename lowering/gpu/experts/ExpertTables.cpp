@@ -7,7 +7,6 @@
 
 #include "runtime/device/FullExperts.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 #include <array>
@@ -24,11 +23,6 @@ constexpr int64_t kMostShared = 24 * 1024;
 constexpr unsigned kNoteAt = 3, kNoteArguments = 2;
 /// Threads of the block.
 constexpr int64_t kLeastThreads = 128, kMostThreads = 1024;
-
-Value loadIndex(GpuBuilder &k, Memory memory, Value at) {
-  return arith::ExtSIOp::create(k.ops(), k.ops().getI64Type(),
-                                k.load(memory, at));
-}
 
 /// The first of `count` numbers for which `isSo`, or -1 (i64).
 Value firstOf(GpuBuilder &k, int64_t count,
@@ -170,12 +164,12 @@ void ExpertTableCode::emitTiles() {
 void ExpertTableCode::noteFullExperts(bool hasOffset) {
   Type i64 = k.ops().getI64Type();
   auto rowsOf = [&](Value sequence, Value block) {
-    return loadIndex(k, groups.overfull(k, sequence), block);
+    return k.loadIndex(groups.overfull(k, sequence), block);
   };
   Value block = firstOf(k, shape.blocks, [&](Value number) {
     Value expert = k.mul(number, shape.expertsOfBlock());
     return k.isLess(k.i64(0),
-                    loadIndex(k, experts.overfull(k, expert), k.i64(0)));
+                    k.loadIndex(experts.overfull(k, expert), k.i64(0)));
   });
   Memory note = k.argument(kNoteAt, i32());
   Value place = LLVM::PtrToIntOp::create(k.ops(), i64, note.base);
@@ -188,12 +182,11 @@ void ExpertTableCode::noteFullExperts(bool hasOffset) {
     Value first = k.mul(block, shape.expertsOfBlock());
     if (hasOffset)
       first =
-          k.add(first, loadIndex(k, k.argument(kNoteAt + kNoteArguments, i32()),
-                                 k.i64(0)));
+          k.add(first, k.loadIndex(k.argument(kNoteAt + kNoteArguments, i32()),
+                                   k.i64(0)));
     constexpr int64_t half = int64_t(1) << 32;
     auto store = [&](size_t byte, Value value) {
-      k.store(arith::TruncIOp::create(k.ops(), i32(), value), note,
-              k.i64(byte / sizeof(int32_t)));
+      k.store(k.narrow(value), note, k.i64(byte / sizeof(int32_t)));
     };
     store(offsetof(FullExperts, rows), rowsOf(sequence, block));
     store(offsetof(FullExperts, room), k.i64(shape.rowsOfBlock()));
@@ -205,7 +198,7 @@ void ExpertTableCode::noteFullExperts(bool hasOffset) {
   };
   k.when(k.isLess(k.i64(-1), block), [&] {
     k.when(k.isLess(k.i64(0), place), [&] {
-      Value isFirst = k.isEqual(loadIndex(k, note, k.i64(0)), k.i64(0));
+      Value isFirst = k.isEqual(k.loadIndex(note, k.i64(0)), k.i64(0));
       k.when(isFirst, write);
     });
   });

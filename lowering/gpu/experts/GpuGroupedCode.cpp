@@ -25,11 +25,6 @@ GroupedCode::GroupedCode(GpuBuilder &k, const GroupedProduct &product,
       tiles(GpuTileProduct::make(k, shape.element, product.widths(),
                                  product.out, unit)) {}
 
-static Value loadIndex(GpuBuilder &k, Memory memory, Value at) {
-  return arith::ExtSIOp::create(k.ops(), k.ops().getI64Type(),
-                                k.load(memory, at));
-}
-
 //===----------------------------------------------------------------------===//
 // Rows by matrices
 //===----------------------------------------------------------------------===//
@@ -39,7 +34,7 @@ Value GroupedCode::expertOf(const ExpertTiles &experts, Value tile) {
   Value count = k.loop(
       k.widen(k.thread()), k.i64(shape.experts), kThreads, {k.f32(0.0f)},
       [&](Value i, ValueRange sum) -> Values {
-        Value isBefore = k.isLess(loadIndex(k, ends, i), k.add(tile, 1));
+        Value isBefore = k.isLess(k.loadIndex(ends, i), k.add(tile, 1));
         return {k.addf(sum[0], k.select(isBefore, k.f32(1.0f), k.f32(0.0f)))};
       })[0];
   count = k.combineThreads(count, kThreads,
@@ -51,10 +46,9 @@ Value GroupedCode::expertOf(const ExpertTiles &experts, Value tile) {
 
 void GroupedCode::findRows(TileRows rows, Memory befores, Value expert,
                            Value from, Value count) {
-  Type i32 = k.ops().getI32Type();
   auto rowsBefore = [&](Value sequence) { return k.load(befores, sequence); };
   Value last = k.add(rowsBefore(k.i32(shape.batch)), -1);
-  Value first = arith::TruncIOp::create(k.ops(), i32, from);
+  Value first = k.narrow(from);
   k.loop(k.thread(), count, kThreads, [&](Value i) {
     Value row = k.min(k.add(first, i), last);
     // The last sequence with no more rows before it.
@@ -110,9 +104,9 @@ void GroupedCode::emitTile(const ExpertTiles &experts, Value number,
                            Value expert, Value column) {
   int64_t in = shape.width, out = product.out;
   Memory befores = experts.befores(k, expert);
-  Value first = k.sub(number, loadIndex(k, experts.starts(k), expert));
+  Value first = k.sub(number, k.loadIndex(experts.starts(k), expert));
   Value from = k.mul(first, tile.rows);
-  Value left = k.sub(loadIndex(k, befores, k.i64(shape.batch)), from);
+  Value left = k.sub(k.loadIndex(befores, k.i64(shape.batch)), from);
   Value count = k.min(left, k.i64(tile.rows));
   Value columns = partOf(out, column, tile.columns);
   TileRows rows = k.allocateShared(tile.rows, k.ops().getI32Type());
@@ -124,7 +118,7 @@ void GroupedCode::emitTile(const ExpertTiles &experts, Value number,
              product.transposed ? in : out, columns};
   Values sums = tiles->multiply(a, b, k.i64(in), tiles->zeros());
   Value isOver =
-      k.isLess(k.i64(0), loadIndex(k, experts.overfull(k, expert), k.i64(0)));
+      k.isLess(k.i64(0), k.loadIndex(experts.overfull(k, expert), k.i64(0)));
   for (Value &sum : sums)
     sum = k.select(isOver, noNumber(k, sum), sum);
   tiles->store(sums,
@@ -142,7 +136,7 @@ void GroupedCode::clearUnfilled(Value number, Value column) {
   Value rows =
       k.min(k.sub(k.i64(shape.rowsOfBlock()), inBlock), k.i64(tile.rows));
   Value last = k.add(k.mul(k.add(block, 1), shape.expertsOfBlock()), -1);
-  Value filled = loadIndex(k, groups.ends(k, sequence), last);
+  Value filled = k.loadIndex(groups.ends(k, sequence), last);
   Value row = k.add(k.mul(sequence, shape.rows), low);
   Memory to = k.offset(k.argument(4, product.stored),
                        k.add(k.mul(row, product.out), column));
@@ -186,16 +180,15 @@ void GroupedCode::emitMatrixTile(const ExpertTiles &experts, Value expert,
   TileSide right{k.offset(k.argument(3, shape.element), column),
                  /*depthLast=*/false, out, columns, list};
   Memory befores = experts.befores(k, expert);
-  Value all = loadIndex(k, befores, k.i64(shape.batch));
-  Values sums = k.loop(
-      k.i64(0), all, listed, tiles->zeros(),
-      [&](Value from, ValueRange before) {
-        Value depths = k.min(k.sub(all, from), k.i64(listed));
-        Value whole = k.mul(k.div(k.add(depths, slice - 1), slice), slice);
-        findRows(list, befores, expert, from,
-                 arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), whole));
-        return tiles->multiply(left, right, depths, before);
-      });
+  Value all = k.loadIndex(befores, k.i64(shape.batch));
+  Values sums = k.loop(k.i64(0), all, listed, tiles->zeros(),
+                       [&](Value from, ValueRange before) {
+                         Value depths = k.min(k.sub(all, from), k.i64(listed));
+                         Value whole = k.mul(
+                             k.div(k.add(depths, slice - 1), slice), slice);
+                         findRows(list, befores, expert, from, k.narrow(whole));
+                         return tiles->multiply(left, right, depths, before);
+                       });
   Value start = k.mul(expert, in * out);
   start = k.add(start, k.add(k.mul(row, out), column));
   tiles->store(sums,

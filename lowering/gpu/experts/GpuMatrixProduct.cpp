@@ -13,10 +13,6 @@ namespace rota::lowering {
 
 using Values = GpuTileProduct::Values;
 
-static Value narrow(GpuBuilder &k, Value index) {
-  return arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), index);
-}
-
 MatrixProduct::MatrixProduct(GpuBuilder &k, const TileShape &tile,
                              MatrixUnit unit)
     : GpuTileProduct(k), tile(tile), unit(unit),
@@ -30,15 +26,6 @@ MatrixProduct::MatrixProduct(GpuBuilder &k, const TileShape &tile,
   Value warp = k.div(thread, kWarp);
   down = k.mul(k.div(warp, warpsAcross), fragmentsDown * kRows);
   across = k.mul(k.rem(warp, warpsAcross), fragmentsAcross * kRows);
-}
-
-Value MatrixProduct::swizzled(MatrixTile tile, Value row, Value chunk) {
-  constexpr int64_t chunks = MatrixTile::kPanelColumns / kVector;
-  Value inPanel =
-      k.add(k.mul(row, MatrixTile::kPanelColumns),
-            k.mul(swizzledChunk(k, row, k.rem(chunk, chunks)), kVector));
-  return k.add(inPanel, k.mul(k.div(chunk, chunks),
-                              tile.rows * MatrixTile::kPanelColumns));
 }
 
 MatrixProduct::Slices MatrixProduct::slicesOf(Value stage, const TileSide &left,
@@ -81,8 +68,9 @@ void MatrixProduct::startCopy(const Share &share, ArrayRef<Value> numbers,
   Value first = k.mul(number, kDepth);
   Value element = k.mul(share.chunk, kVector);
   Value depth = k.add(first, side.depthLast ? element : share.row);
-  Memory chunk = k.offset(to.memory, swizzled(to, share.row, share.chunk));
-  Value count = side.count ? narrow(k, side.count) : Value();
+  Memory chunk =
+      k.offset(to.memory, swizzledElement(k, to, share.row, share.chunk));
+  Value count = side.count ? k.narrow(side.count) : Value();
   // Own rows that have numbers all exist.
   bool ownMayLack = count && !(side.depthLast && side.rows.base);
   Value forward = k.mul(k.widen(first), side.depthLast ? 1 : side.stride);
@@ -138,9 +126,10 @@ Value MatrixProduct::laneElement(const TileSide &side, MatrixTile slice,
   Value ofOwn = isLeft ? low : high, ofDepth = isLeft ? high : low;
   Value own = isLeft ? down : across;
   if (side.depthLast)
-    return swizzled(slice, k.add(k.add(own, line), k.mul(ofOwn, 8)), ofDepth);
-  return swizzled(slice, k.add(line, k.mul(ofDepth, 8)),
-                  k.add(k.div(own, kVector), ofOwn));
+    return swizzledElement(k, slice, k.add(k.add(own, line), k.mul(ofOwn, 8)),
+                           ofDepth);
+  return swizzledElement(k, slice, k.add(line, k.mul(ofDepth, 8)),
+                         k.add(k.div(own, kVector), ofOwn));
 }
 
 MatrixFragment MatrixProduct::load(const TileSide &side, MatrixTile slice,
@@ -214,7 +203,7 @@ Values MatrixProduct::multiply(const TileSide &left, const TileSide &right,
   APInt known;
   bool areWhole =
       matchPattern(depths, m_ConstantInt(&known)) && known.urem(kDepth) == 0;
-  Value count = narrow(k, depths);
+  Value count = k.narrow(depths);
   Value slices = k.div(k.add(count, kDepth - 1), kDepth);
   Value end = areWhole ? Value() : count;
   // Numbers of rows are there, and no warp multiplies what is in a stage.
@@ -282,8 +271,8 @@ void MatrixProduct::eachRow(
     llvm::function_ref<void(Value row, int64_t half)> body) {
   Value row = k.add(down, k.div(lane, 4));
   // All rows are compared by one register.
-  Value inPlace = k.sub(row, narrow(k, place.low));
-  Value rows = k.max(narrow(k, k.sub(place.high, place.low)), k.i32(0));
+  Value inPlace = k.sub(row, k.narrow(place.low));
+  Value rows = k.max(k.narrow(k.sub(place.high, place.low)), k.i32(0));
   for (int64_t half = 0; half < 2 * fragmentsDown; ++half) {
     // Without its sign a row before the first one is beyond the last.
     Value exists = arith::CmpIOp::create(k.ops(), arith::CmpIPredicate::ult,
@@ -302,7 +291,7 @@ void MatrixProduct::storeDirectly(ValueRange sums, const TilePlace &place,
   Value column = k.add(across, k.mul(k.rem(lane, 4), 2));
   Memory line = k.offset(place.to, k.widen(column));
   Value columns =
-      place.columns ? k.sub(narrow(k, place.columns), column) : Value();
+      place.columns ? k.sub(k.narrow(place.columns), column) : Value();
   eachRow(place, [&](Value row, int64_t half) {
     Memory to = k.offset(line, k.mul(rowNumber(place.rows, row), place.stride));
     if (columns) {
@@ -334,26 +323,25 @@ void MatrixProduct::storeByRows(ValueRange sums, const TilePlace &place) {
   Value row = k.add(down, k.div(lane, 4));
   for (int64_t half = 0; half < 2 * fragmentsDown; ++half)
     for (int64_t part = 0; part < 2 * fragmentsAcross; ++part)
-      k.store(
-          pairOfSums(sums, half, part), stages,
-          k.add(swizzled(rowsOfTile, k.add(row, half * 8), k.add(first, part)),
-                inChunk));
+      k.store(pairOfSums(sums, half, part), stages,
+              k.add(swizzledElement(k, rowsOfTile, k.add(row, half * 8),
+                                    k.add(first, part)),
+                    inChunk));
   NVVM::SyncWarpOp::create(k.ops(), k.i32(-1));
   // A warp's rows, some at a time.
   int64_t chunks = fragmentsAcross * kRows / kVector, rows = kWarp / chunks;
   Value chunk = k.add(first, k.rem(lane, chunks));
   Value column = k.mul(chunk, kVector);
   Memory line = k.offset(place.to, k.widen(column));
-  Value columns =
-      place.columns ? narrow(k, place.columns) : k.i32(tile.columns);
-  Value high = narrow(k, place.high), low = narrow(k, place.low);
+  Value columns = place.columns ? k.narrow(place.columns) : k.i32(tile.columns);
+  Value high = k.narrow(place.high), low = k.narrow(place.low);
   k.when(k.isLess(column, columns), [&] {
     for (int64_t i = 0; i < fragmentsDown * kRows; i += rows) {
       Value own = k.add(k.add(down, k.div(lane, chunks)), i);
       Value exists = k.both(k.isLess(own, high), k.isLess(k.add(low, -1), own));
       Value value = lowering::load(k.ops(), stages.base, stages.element,
-                                   swizzled(rowsOfTile, own, chunk), kVector,
-                                   kAccessBytes);
+                                   swizzledElement(k, rowsOfTile, own, chunk),
+                                   kVector, kAccessBytes);
       k.when(exists, [&] {
         k.store(value, line, k.mul(rowNumber(place.rows, own), place.stride));
       });

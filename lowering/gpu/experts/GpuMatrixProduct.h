@@ -5,8 +5,6 @@
 #ifndef ROTA_LOWERING_GPU_EXPERTS_GPUMATRIXPRODUCT_H
 #define ROTA_LOWERING_GPU_EXPERTS_GPUMATRIXPRODUCT_H
 
-#include "lowering/gpu/MatrixInstructions.h"
-#include "lowering/gpu/WarpgroupInstructions.h"
 #include "lowering/gpu/experts/GpuTileProduct.h"
 
 namespace rota::lowering {
@@ -39,8 +37,6 @@ private:
   int64_t sumsAt(int64_t down, int64_t across) const {
     return (down * fragmentsAcross + across) * kFragmentSums;
   }
-  /// The element of a tile where a chunk of a row begins; all i32.
-  mlir::Value swizzled(MatrixTile tile, mlir::Value row, mlir::Value chunk);
   /// The slices of a stage (i32).
   struct Slices {
     MatrixTile left, right;

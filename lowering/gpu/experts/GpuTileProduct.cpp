@@ -183,8 +183,8 @@ TileShape GpuTileProduct::tileOf(Type element, ArrayRef<int64_t> widths,
   if (!takesMatrices(element, widths))
     return {F32Product::kTile, F32Product::kTile};
   constexpr int64_t wide = MatrixProduct::kWideTile;
-  bool isWide = unit == MatrixUnit::Warpgroup &&
-                llvm::divideCeil(columns, wide) * wide - columns < columns / 8;
+  int64_t beyond = int64_t(llvm::alignTo(columns, wide)) - columns;
+  bool isWide = unit == MatrixUnit::Warpgroup && beyond < columns / 8;
   return {MatrixProduct::kTile, isWide ? wide : MatrixProduct::kTile};
 }
 

@@ -129,7 +129,7 @@ public:
     g.storePart(value, memory, index, count);
   }
   Value before(Value end, Value index, Value value, float filler) override {
-    return g.before(narrow(end), narrow(index), value, filler);
+    return g.before(g.narrow(end), g.narrow(index), value, filler);
   }
   void copyRow(Memory from, Memory to, int64_t width) override {
     overColumns(width, [&](Value at, ArrayRef<int64_t>) {
@@ -155,7 +155,7 @@ public:
     return combine(vector, [&](Value x, Value y) { return maxf(x, y); });
   }
   Value logSumExp(Memory line, int64_t width, Value end) override {
-    return emitLogSumExp(g, walk(width), line, end ? narrow(end) : end);
+    return emitLogSumExp(g, walk(width), line, end ? g.narrow(end) : end);
   }
   SmallVector<Value> sumEach(int64_t count, ValueRange zeros,
                              CarryBody body) override {
@@ -170,13 +170,10 @@ private:
   ChunkWalk walk(int64_t width) const {
     return {chunk, width / chunk, threads, group, width % chunk};
   }
-  Value narrow(Value index) {
-    return arith::TruncIOp::create(b, b.getI32Type(), index);
-  }
   /// Whether the column lies in the row and this thread has it.
   Value isOwner(Value column, int64_t width) {
     return both(isWithin(column, width),
-                isEqual(walk(width).ownerOf(g, narrow(column)), g.thread()));
+                isEqual(walk(width).ownerOf(g, g.narrow(column)), g.thread()));
   }
   Value combine(Value vector, llvm::function_ref<Value(Value, Value)> join) {
     return combineThreads({g.combineElements(vector, join)},
@@ -230,7 +227,7 @@ void GpuRows::rankKeys(Memory keys, int64_t count, int64_t keyCount,
   walkKeys(nullptr);
   sync();
   each(keyCount, [&](Value key) {
-    Value own = narrow(key);
+    Value own = g.narrow(key);
     store(counters.sum(own), totals, key);
     if (visit)
       counters.startAt(own, i32(0));
