@@ -66,7 +66,7 @@ TEST(Emulator, SizesHaveBounds) {
       Lines{"kernel 'k': expected at least one block of 1 to 1024 "
             "threads, got a grid of 1 x 1 x 1 and blocks of 33 x 32 x 1"});
   EXPECT_EQ(run(emulator, kernelOf(entry, 1000), {{1}, {1}, 232000}),
-            Lines{"kernel 'k': expected at most 166912 bytes of shared memory, "
+            Lines{"kernel 'k': expected at most 232448 bytes of shared memory, "
                   "got 1000 of fixed size and 232000 more"});
 }
 
