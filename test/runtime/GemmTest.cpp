@@ -44,7 +44,8 @@ TEST_P(GemmKinds, AgreesWithPlainLoop) {
 
 TEST_P(GemmKinds, SameBitsForAnyNumberOfThreads) {
   RotaGemm g = of(1, 530, 300, 520, 4);
-  ASSERT_GT(rota::tileGemm(g).countM * rota::tileGemm(g).countN, 1);
+  rota::GemmTiles cut = rota::tileGemm(g, /*threads=*/3);
+  ASSERT_GT(cut.countM * cut.countN, 1);
   Operands in(g);
   Buffer alone = in.c;
   rotaGemm(nullptr, &g, in.a.bytes.data(), in.b.bytes.data(),
@@ -92,10 +93,10 @@ TEST(GemmTest, ManyTilesWithRemainders) {
 }
 
 TEST(GemmTest, PanelsOfWholeRows) {
-  RotaGemm g = describeGemm(1, 1100, 70, 40, false, true, ROTA_BF16, ROTA_BF16,
-                            ROTA_BF16, false, 0);
-  ASSERT_EQ(rota::tileGemm(g).countN, 1);
-  ASSERT_GT(rota::tileGemm(g).countM, 2);
+  RotaGemm g = describeGemm(1, 1100, 70, 40, false, true, ROTA_F32, ROTA_F32,
+                            ROTA_F32, false, 0);
+  ASSERT_EQ(rota::tileGemm(g, 1).countN, 1);
+  ASSERT_GT(rota::tileGemm(g, 1).countM, 2);
   check(g);
   check(describeGemm(2, 300, 70, 40, false, true, ROTA_F32, ROTA_F32, ROTA_F32,
                      true, 0));
@@ -141,17 +142,18 @@ TEST(GemmTest, MoreShapesThanTheCacheHolds) {
 }
 
 TEST(GemmTest, TilesCoverTheResult) {
-  for (int64_t m : {1, 28, 255, 512, 513, 2048, 32000}) {
-    for (int64_t n : {1, 64, 768, 2050, 32000}) {
-      RotaGemm g = describeGemm(1, m, n, 768, false, false, ROTA_F32, ROTA_F32,
-                                ROTA_F32, false, 0);
-      rota::GemmTiles cut = rota::tileGemm(g);
-      EXPECT_LT((cut.countM - 1) * cut.tileM, m);
-      EXPECT_GE(cut.countM * cut.tileM, m);
-      EXPECT_LT((cut.countN - 1) * cut.tileN, n);
-      EXPECT_GE(cut.countN * cut.tileN, n);
-    }
-  }
+  for (int64_t m : {1, 28, 255, 512, 513, 2048, 32000})
+    for (int64_t n : {1, 64, 768, 2050, 32000})
+      for (int32_t type : {ROTA_F32, ROTA_BF16})
+        for (int threads : {1, 2, 64}) {
+          RotaGemm g = describeGemm(1, m, n, 768, false, false, type, type,
+                                    type, false, 0);
+          rota::GemmTiles cut = rota::tileGemm(g, threads);
+          EXPECT_LT((cut.countM - 1) * cut.tileM, m);
+          EXPECT_GE(cut.countM * cut.tileM, m);
+          EXPECT_LT((cut.countN - 1) * cut.tileN, n);
+          EXPECT_GE(cut.countN * cut.tileN, n);
+        }
 }
 
 } // namespace

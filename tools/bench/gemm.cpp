@@ -7,6 +7,7 @@
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/GroupedAbi.h"
 #include "runtime/device/Context.h"
+#include "runtime/device/Parallel.h"
 #include "tools/bench/Limits.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void measure(RotaContext *context, const GemmCase &item, double peak) {
   rota::bench::Time time = rota::bench::best(
       [&] { rotaGemm(context, &g, a.get(), b.get(), c.get()); });
   double work = 2.0 * g.m * g.n * g.k * 1e-9, rate = work / time.wall;
-  rota::GemmTiles cut = rota::tileGemm(g);
+  rota::GemmTiles cut = rota::tileGemm(g, rota::threadLimit(context));
   std::printf("%-16s %5ld %5ld %5ld %s %s->%s%s tiles %ldx%ld of %ldx%ld "
               "%9.3f ms %7.1f GF/s %5.1f %%, %6.1f GF/s a core\n",
               item.name, long(g.m), long(g.n), long(g.k),

@@ -6,6 +6,7 @@
 #include "runtime/device/GemmShape.h"
 #include "runtime/device/Parallel.h"
 #include "runtime/device/cpu/GemmTile.h"
+#include "runtime/device/cpu/PanelProduct.h"
 
 #include <algorithm>
 #include <cstring>
@@ -57,10 +58,10 @@ RotaGemm tileOf(const RotaGemm &g, int64_t m, int64_t n) {
 
 void runTiles(RotaContext *context, const RotaGemm &g, const char *a,
               const char *b, char *c) {
-  GemmTiles cut = tileGemm(g);
+  GemmTiles cut = tileGemm(g, threadLimit(context));
   // Compiled here, by one thread.
   GemmTileRef tiles[4];
-  std::array<RotaGemm, 4> forms = tilesOf(g);
+  std::array<RotaGemm, 4> forms = tilesOf(g, cut);
   for (int i = 0; i < 4; ++i)
     tiles[i] = findGemmTile(forms[i]);
   int64_t perBatch = cut.countM * cut.countN;
@@ -94,10 +95,38 @@ static int64_t panelRows(const RotaGemm &g) {
   return g.m >= kMinPanels * kPanelM ? kPanelM : kSmallPanelM;
 }
 
-GemmTiles tileGemm(const RotaGemm &g) {
-  if (int64_t rows = panelRows(g))
-    return {rows, g.n, ceilDiv(g.m, rows), 1};
-  GemmTiles cut;
+/// Tiles of a PanelProduct: those that take the least time on so many threads.
+/// A tile packs its columns of B, and reads or packs its rows of A again for
+/// each kGroup columns. To pack a vector takes as long as so many products of
+/// one.
+static GemmTiles tilePanels(const RotaGemm &g, int threads) {
+  constexpr int64_t kMostM = 1024, kMostN = 384, kUnitM = 64, kUnitN = 48;
+  constexpr int64_t kGroup = 192, kPackB = 6, kReadA = 3, kPackA = 9;
+  GemmTiles best = {};
+  int64_t least = INT64_MAX;
+  for (int64_t m = kUnitM; m < std::min(g.m, kMostM) + kUnitM; m += kUnitM)
+    for (int64_t n = kUnitN; n < std::min(g.n, kMostN) + kUnitN; n += kUnitN) {
+      int64_t operands = kPackB * n + (g.transposeA ? kPackA : kReadA) * m *
+                                          ceilDiv(n, kGroup);
+      int64_t tiles = g.batch * ceilDiv(g.m, m) * ceilDiv(g.n, n);
+      int64_t time = ceilDiv(tiles, threads) * (m * n + operands);
+      if (time >= least)
+        continue;
+      least = time;
+      best.tileM = std::min(m, g.m);
+      best.tileN = std::min(n, g.n);
+    }
+  return best;
+}
+
+/// Tiles of oneDNN.
+static GemmTiles tileCalls(const RotaGemm &g) {
+  GemmTiles cut = {};
+  if (int64_t rows = panelRows(g)) {
+    cut.tileM = rows;
+    cut.tileN = g.n;
+    return cut;
+  }
   cut.tileM = evenPart(g.m, kMaxTileM, 32);
   cut.tileN = evenPart(g.n, g.transposeA ? kMaxTransposedTileN : kMaxTileN, 64);
   auto count = [&] {
@@ -115,13 +144,18 @@ GemmTiles tileGemm(const RotaGemm &g) {
     else
       break;
   }
+  return cut;
+}
+
+GemmTiles tileGemm(const RotaGemm &g, int threads) {
+  GemmTiles cut =
+      PanelProduct::serves(g) ? tilePanels(g, threads) : tileCalls(g);
   cut.countM = ceilDiv(g.m, cut.tileM);
   cut.countN = ceilDiv(g.n, cut.tileN);
   return cut;
 }
 
-std::array<RotaGemm, 4> tilesOf(const RotaGemm &g) {
-  GemmTiles cut = tileGemm(g);
+std::array<RotaGemm, 4> tilesOf(const RotaGemm &g, const GemmTiles &cut) {
   int64_t lastM = g.m - (cut.countM - 1) * cut.tileM;
   int64_t lastN = g.n - (cut.countN - 1) * cut.tileN;
   return {tileOf(g, cut.tileM, cut.tileN), tileOf(g, cut.tileM, lastN),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tiles that rotaGemm (runtime/Abi.h) cuts a product into. A tile is one
-// single-threaded oneDNN call; any thread may run it. The cut looks at the
-// description alone, so the bits do not depend on the number of threads.
+// The tiles that rotaGemm (runtime/Abi.h) cuts a product into, any of which any
+// thread may run. The bits do not depend on the number of threads: where the
+// cut does, those of a PanelProduct do not depend on the cut.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_GEMM_H
 #define ROTA_RUNTIME_DEVICE_CPU_GEMM_H
 
@@ -20,12 +20,13 @@ struct GemmTiles {
   int64_t countM, countN;
 };
 
-GemmTiles tileGemm(const RotaGemm &gemm);
+/// `threads`: the most that may run tiles.
+GemmTiles tileGemm(const RotaGemm &gemm, int threads);
 
 /// The tiles of a product as products of their own: an inner one, the last of a
 /// row, the last of a column, and the last of all. Of a product without faults
 /// whose sizes are not 0.
-std::array<RotaGemm, 4> tilesOf(const RotaGemm &gemm);
+std::array<RotaGemm, 4> tilesOf(const RotaGemm &gemm, const GemmTiles &cut);
 
 /// rotaGemm on host memory. A fault is reported to the context.
 void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm, const void *a,

@@ -4,6 +4,7 @@
 #include "runtime/device/GemmShape.h"
 #include "runtime/device/cpu/GemmConvert.h"
 #include "runtime/device/cpu/OneDnn.h"
+#include "runtime/device/cpu/PanelProduct.h"
 
 #include <algorithm>
 #include <string>
@@ -30,7 +31,7 @@ struct Worker {
   }
 
   Scratch library;  // asked for by oneDNN
-  Scratch operands; // copies of them in f32
+  Scratch operands; // copies of them
 };
 
 void runProduct(const OneDnnProduct &product, Worker &worker, const void *a,
@@ -48,12 +49,15 @@ struct Panel {
 
 } // namespace
 
-/// The product of one tile shape, whatever its types. Where oneDNN has no code
-/// for them, or is slow with operands whose rows are a step of k, f32 copies of
-/// parts of the operands are multiplied.
+/// The product of one tile shape, whatever its types: a PanelProduct where the
+/// processor has one, else oneDNN's. Where oneDNN has no code for the types, or
+/// is slow with operands whose rows are a step of k, f32 copies of parts of the
+/// operands are multiplied.
 class GemmTile {
 public:
-  explicit GemmTile(const RotaGemm &g) : g(g) {
+  explicit GemmTile(const RotaGemm &g) : g(g), panels(PanelProduct::make(g)) {
+    if (panels)
+      return;
     bool isF32 =
         g.typeA == ROTA_F32 && g.typeB == ROTA_F32 && g.typeC == ROTA_F32;
     if (isF32 && OneDnnProduct::readsInPlace(g)) {
@@ -76,6 +80,8 @@ public:
 
   void run(const void *a, const void *b, void *c) const {
     Worker &worker = Worker::get();
+    if (panels)
+      return panels->run(a, b, c, worker.operands);
     if (direct)
       return runProduct(*direct, worker, a, b, c);
     runBlocks(worker, static_cast<const char *>(a),
@@ -156,6 +162,7 @@ private:
   }
 
   RotaGemm g;
+  std::optional<PanelProduct> panels; // or oneDNN's below
   bool copiesA = false, copiesB = false, copiesC = false;
   std::unique_ptr<OneDnnProduct> direct;      // or the two below
   std::unique_ptr<OneDnnProduct> block, last; // of kCopiedDepth, of the rest

@@ -5,6 +5,7 @@
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/cpu/GemmTile.h"
+#include "runtime/device/cpu/PanelProduct.h"
 
 #include <exception>
 #include <map>
@@ -27,7 +28,9 @@ public:
                 void *) override {
     if (findFault(gemm) || gemm.m * gemm.n * gemm.k == 0)
       return; // no tile is run
-    for (const RotaGemm &tile : tilesOf(gemm))
+    if (PanelProduct::serves(gemm))
+      return; // nothing is compiled
+    for (const RotaGemm &tile : tilesOf(gemm, tileGemm(gemm, /*threads=*/1)))
       byBytes.try_emplace({reinterpret_cast<const char *>(&tile), sizeof tile},
                           tile);
   }

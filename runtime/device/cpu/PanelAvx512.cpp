@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/cpu/PanelKernels.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+#include <utility>
+
+#pragma clang attribute push(                                                  \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))),           \
+    apply_to = function)
+
+namespace rota::avx512 {
+
+/// 24 of 32 registers have sums: as many products for each vector of B, and of
+/// A, as registers allow.
+constexpr int kLanes = 16, kRows = 8, kVectors = 3;
+typedef float Floats __attribute__((ext_vector_type(kLanes)));
+typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
+
+static inline Floats addProducts(Floats sums, Pairs a, Pairs b) {
+  return _mm512_dpbf16_ps(sums, __builtin_bit_cast(__m512bh, a),
+                          __builtin_bit_cast(__m512bh, b));
+}
+
+#include "runtime/device/cpu/PanelKernels.inc"
+
+} // namespace rota::avx512
+
+#pragma clang attribute pop
+
+const rota::PanelKernels *rota::panelKernelsOfAvx512() {
+  bool has = !__builtin_cpu_supports("amx-bf16") &&
+             __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512bf16");
+  return has ? &avx512::kKernels : nullptr;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of bf16 by kernels of Rota's own: operands are packed into panels
+// (PanelKernels.h), so few at a time that they stay in the second-level cache,
+// and a block of sums stays in registers.
+//
+// An element of the result is the sum of parts of k, in order, each of which is
+// summed in order from zero. The parts depend on k alone, so the bits of an
+// element do not depend on the tile that has it.
+#ifndef ROTA_RUNTIME_DEVICE_CPU_PANELPRODUCT_H
+#define ROTA_RUNTIME_DEVICE_CPU_PANELPRODUCT_H
+
+#include "runtime/Abi.h"
+#include "runtime/device/cpu/PanelKernels.h"
+#include "runtime/device/cpu/Scratch.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace rota {
+
+/// A product of one description, whose batch is 1 and k is not 0.
+class PanelProduct {
+public:
+  /// The types must be bf16 by bf16.
+  PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels);
+
+  /// With the kernels of this processor; nothing where it has none for the
+  /// types.
+  static std::optional<PanelProduct> make(const RotaGemm &gemm);
+  static bool serves(const RotaGemm &gemm) { return bool(make(gemm)); }
+
+  /// Runs on the calling thread, to which `scratch` belongs.
+  void run(const void *a, const void *b, void *c, Scratch &scratch) const;
+
+private:
+  struct Block;
+  struct ColumnGroup;
+  class Prefetch;
+  void addBlock(const Block &block) const;
+  void multiplyInPlace(const ColumnGroup &group) const;
+  void multiplyPacked(const ColumnGroup &group) const;
+  void multiplyPanels(const ColumnGroup &group, PanelBlock operands,
+                      int64_t row, int64_t rows, Prefetch &next) const;
+
+  RotaGemm g;
+  const PanelKernels *kernels;
+  bool packsA;          // else its pairs are read where they lie
+  int64_t panelWidth;   // columns of a panel of B
+  int64_t depth;        // elements of k in a block
+  int64_t groupColumns; // of B that are packed at a time
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DEVICE_CPU_PANELPRODUCT_H
