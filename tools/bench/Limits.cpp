@@ -17,27 +17,49 @@ double seconds() {
 
 double processorSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
-/// In assembly, so that the compiler removes no work. Nineteen chains cover the
-/// latency of two units.
+/// A million rounds of independent chains of one instruction, enough of them
+/// for the latency of two units. In assembly, so that the compiler removes no
+/// work.
+#define ROTA_RUN_CHAINS(INSTRUCTION, REGISTER, SOURCE, CHAINS)                 \
+  asm volatile("mov $1000000, %%eax\n"                                         \
+               "1:\n"                                                          \
+               ".irp chain, " CHAINS "\n" INSTRUCTION " %%" REGISTER SOURCE    \
+               ", %%" REGISTER SOURCE ", %%" REGISTER "\\chain\n"              \
+               ".endr\n"                                                       \
+               "dec %%eax\n"                                                   \
+               "jnz 1b\n"                                                      \
+               :                                                               \
+               :                                                               \
+               : "eax", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",  \
+                 "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",    \
+                 "xmm13", "xmm14", "xmm15")
+
+/// GF/s of `run`, which has that many operations for each of its rounds.
+template <typename F> static double rateOf(double operations, F run) {
+  return operations * 1e6 / best(run).processor * 1e-9;
+}
+
 double peakMultiplyAdds() {
-  if (!__builtin_cpu_supports("avx512f"))
-    return 0.0;
-  constexpr int kSteps = 1000000;
-  Time time = best([] {
-    asm volatile("mov %0, %%eax\n"
-                 "1:\n"
-                 ".irp chain, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18\n"
-                 "vfmadd231ps %%zmm31, %%zmm31, %%zmm\\chain\n"
-                 ".endr\n"
-                 "dec %%eax\n"
-                 "jnz 1b\n"
-                 :
-                 : "i"(kSteps)
-                 : "eax", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
-                   "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                   "xmm13", "xmm14", "xmm15");
+  if (__builtin_cpu_supports("avx512f"))
+    return rateOf(2.0 * 16 * 19, [] {
+      ROTA_RUN_CHAINS("vfmadd231ps", "zmm", "31",
+                      "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18");
+    });
+  if (__builtin_cpu_supports("fma"))
+    return rateOf(2.0 * 8 * 13, [] {
+      ROTA_RUN_CHAINS("vfmadd231ps", "ymm", "15",
+                      "0,1,2,3,4,5,6,7,8,9,10,11,12");
+    });
+  return 0.0;
+}
+
+double peakBf16MultiplyAdds() {
+  if (!__builtin_cpu_supports("avx512bf16"))
+    return 2.0 * peakMultiplyAdds();
+  return rateOf(2.0 * 32 * 19, [] {
+    ROTA_RUN_CHAINS("vdpbf16ps", "zmm", "31",
+                    "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18");
   });
-  return 2.0 * 16 * 19 * kSteps / time.processor * 1e-9;
 }
 
 double copyBandwidth(int threads) {

@@ -30,8 +30,13 @@ template <typename F> Time best(F &&run) {
   return least;
 }
 
-/// GF/s of independent f32 multiply-adds on one core; 0 without AVX-512.
+/// GF/s of independent f32 multiply-adds on one core; 0 without AVX-512 and
+/// FMA.
 double peakMultiplyAdds();
+
+/// GF/s of independent bf16 multiply-adds that are added in f32, on one core;
+/// without AVX512-BF16 twice peakMultiplyAdds(), by which shares are counted.
+double peakBf16MultiplyAdds();
 
 /// GB/s, read and written, of copying memory that no cache holds on `threads`
 /// threads.

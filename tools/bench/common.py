@@ -41,6 +41,27 @@ def model_of(name, folder, **changes):
     return path
 
 
+# Models that trainers are measured with: a configuration of the repository and changes of it.
+MODELS = {
+    "110m": ("110m", {}),
+    "gpt2": ("gpt2", {}),
+    "mixture": ("110m", {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "intermediate_size": 1024,
+                         "num_local_experts": 8, "num_experts_per_tok": 2, "attention_bias": None, "mlp_bias": None}),
+}
+
+
+def shape_of(name, dtype, folder):
+    """The flags of one of MODELS in a step of 4 sequences of 512 tokens."""
+    base, changes = MODELS[name]
+    return ["--model", model_of(base, folder, **changes), "--batch-size", "4", "--sequence-length", "512",
+            "--dtype", dtype]
+
+
+def limits(threads):
+    """The machine's limits on `threads` threads, as `bench-limits` prints them."""
+    return json.loads(run([os.path.join(ROOT, "build", "bin", "bench-limits"), str(threads)]))
+
+
 def published():
     """Step times that others have published, with their sources."""
     return json.load(open(os.path.join(ROOT, "tools", "bench", "published.json")))["rows"]
