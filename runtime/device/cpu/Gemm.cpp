@@ -101,7 +101,7 @@ static int64_t panelRows(const RotaGemm &g) {
 /// one.
 static GemmTiles tilePanels(const RotaGemm &g, int threads) {
   constexpr int64_t kMostM = 1024, kMostN = 384, kUnitM = 64, kUnitN = 48;
-  constexpr int64_t kGroup = 192, kPackB = 6, kReadA = 3, kPackA = 9;
+  constexpr int64_t kGroup = 384, kPackB = 6, kReadA = 3, kPackA = 14;
   GemmTiles best = {};
   int64_t least = INT64_MAX;
   for (int64_t m = kUnitM; m < std::min(g.m, kMostM) + kUnitM; m += kUnitM)
