@@ -215,7 +215,7 @@ const Share *LocalNetwork::Switch::nextOf(int rank) const {
   return nullptr;
 }
 
-/// Does one piece of the rank's shares. False: there is none.
+/// Does one claim of the rank's shares. False: there is none.
 bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   const Share *next = nextOf(rank);
   if (!next)
@@ -223,15 +223,15 @@ bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   Share share = *next;
   Rendezvous &rendezvous = *share.rendezvous;
   Rendezvous::Member &member = rendezvous.members[share.index];
-  int64_t piece = *rendezvous.claim(share.index);
+  Rendezvous::Pieces pieces = *rendezvous.claim(share.index);
   if (member.span.begin == 0.0)
     member.span.begin = now();
   ++busy;
   lock.unlock();
-  rendezvous.take(share.index, piece);
+  rendezvous.take(share.index, pieces);
   lock.lock();
   release();
-  bool phaseEnded = rendezvous.finish(share.index);
+  bool phaseEnded = rendezvous.finish(share.index, pieces);
   if (rendezvous.hasTaken(share.index)) {
     std::vector<Share> &list = ranks[rank].ready;
     list.erase(std::find_if(list.begin(), list.end(), [&](const Share &s) {

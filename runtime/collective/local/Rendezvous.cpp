@@ -57,27 +57,34 @@ void Rendezvous::beginPhase() {
     member.pieces = member.claimed = member.finished = 0;
     if (isIdle(to))
       continue;
-    if (combines(collective, phasesLeft))
-      member.pieces = piecesOf(block(to, to).count());
-    else
-      for (int from = 0; from < int(size()); ++from)
-        member.pieces += piecesOf(block(from, to).count());
+    int64_t elements = 0;
+    bool isSum = combines(collective, phasesLeft);
+    for (int from = isSum ? to : 0; from < (isSum ? to + 1 : int(size()));
+         ++from) {
+      elements += block(from, to).count();
+      member.pieces += piecesOf(block(from, to).count());
+    }
     // An empty piece keeps the order where a member has no elements.
     member.pieces = std::max<int64_t>(member.pieces, 1);
+    member.perClaim = std::max<int64_t>(
+        1, member.pieces / std::max<int64_t>(1, piecesOf(elements)));
     unfinished += member.pieces;
   }
 }
 
-std::optional<int64_t> Rendezvous::claim(int index) {
+std::optional<Rendezvous::Pieces> Rendezvous::claim(int index) {
   Member &member = members[index];
   if (member.claimed == member.pieces)
     return std::nullopt;
-  return member.claimed++;
+  int64_t begin = member.claimed;
+  member.claimed = std::min(member.pieces, begin + member.perClaim);
+  return Pieces{begin, member.claimed};
 }
 
-bool Rendezvous::finish(int index) {
-  ++members[index].finished;
-  if (--unfinished > 0)
+bool Rendezvous::finish(int index, Pieces pieces) {
+  members[index].finished += pieces.end - pieces.begin;
+  unfinished -= pieces.end - pieces.begin;
+  if (unfinished > 0)
     return false;
   if (--phasesLeft > 0)
     beginPhase();
@@ -87,20 +94,21 @@ bool Rendezvous::finish(int index) {
 void Rendezvous::takeAll() {
   while (!isComplete())
     for (int index = 0; index < int(size()); ++index)
-      while (std::optional<int64_t> piece = claim(index)) {
-        take(index, *piece);
-        finish(index);
+      while (std::optional<Pieces> pieces = claim(index)) {
+        take(index, *pieces);
+        finish(index, *pieces);
       }
 }
 
-void Rendezvous::take(int index, int64_t piece) const {
-  if (!isMessage && piece == 0)
+void Rendezvous::take(int index, Pieces pieces) const {
+  if (!isMessage && pieces.begin == 0)
     clearElements(paddingOf(collective, group, index), elementBytes,
                   members[index].destination);
-  if (combines(collective, phasesLeft))
-    reduce(index, piece);
-  else
-    copy(index, piece);
+  for (int64_t piece = pieces.begin; piece < pieces.end; ++piece)
+    if (combines(collective, phasesLeft))
+      reduce(index, piece);
+    else
+      copy(index, piece);
 }
 
 void Rendezvous::reduce(int index, int64_t piece) const {

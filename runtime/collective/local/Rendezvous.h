@@ -27,6 +27,7 @@ public:
     void *destination = nullptr;
     int64_t pieces = 0, claimed = 0,
             finished = 0; // pieces of the current phase
+    int64_t perClaim = 1; // pieces
     TransferTime span;
   };
   std::vector<Member> members;
@@ -40,13 +41,19 @@ public:
   /// Bytes that all members read together.
   int64_t bytes() const;
 
-  /// Claims a piece of the member that no thread works on, if there is one now.
-  std::optional<int64_t> claim(int index);
-  /// Does the piece. Pieces of one phase are independent of each other; safe to
+  /// Pieces from `begin` to `end`, that not included.
+  struct Pieces {
+    int64_t begin, end;
+  };
+  /// Claims pieces of the member that no thread works on, if there are any now:
+  /// one, or as many small ones as have its bytes. Many ranks have small ones,
+  /// and claims take a lock of all ranks.
+  std::optional<Pieces> claim(int index);
+  /// Does the pieces. Those of one phase are independent of each other; safe to
   /// call beside every other function.
-  void take(int index, int64_t piece) const;
-  /// Marks a piece as done. True when the whole phase ended with it.
-  bool finish(int index);
+  void take(int index, Pieces pieces) const;
+  /// Marks pieces as done. True when the whole phase ended with them.
+  bool finish(int index, Pieces pieces);
   /// Does all pieces of all phases, for all members.
   void takeAll();
 

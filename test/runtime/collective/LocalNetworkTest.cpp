@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/local/LocalNetwork.h"
+#include "runtime/collective/local/Rendezvous.h"
 #include "test/runtime/collective/CommunicatorChecks.h"
 #include "test/runtime/collective/RandomCollective.h"
 #include "test/runtime/collective/RandomRows.h"
@@ -40,6 +41,28 @@ TEST(LocalNetwork, LargeCollectivesGiveTheReference) {
     onEachRank(ranks, [&](Communicator &communicator) {
       exchangeRandomly(communicator, 10 + ranks, 8, 300000);
     });
+}
+
+TEST(Rendezvous, SmallBlocksOfManyRanksAreClaimedTogether) {
+  constexpr int kRanks = 64;
+  for (int64_t elements : {int64_t(64) << 10, int64_t(64) << 17}) {
+    Collective gather;
+    gather.kind = Collective::Kind::AllGather;
+    gather.axes = {0};
+    gather.size = elements;
+    RankGroup group = groupOf({{"all", kRanks}}, 0, {0});
+    Rendezvous rendezvous(Exchange(Stream::Weights, gather, group));
+    std::vector<float> part(elements / kRanks), whole(elements);
+    for (int rank = 0; rank < kRanks; ++rank)
+      rendezvous.arrive(rank, part.data(), whole.data());
+    int64_t claims = 0, pieces = 0;
+    while (auto claimed = rendezvous.claim(0)) {
+      ++claims;
+      pieces += claimed->end - claimed->begin;
+    }
+    EXPECT_EQ(pieces, kRanks);
+    EXPECT_EQ(claims, elements * 4 >> 19 ? elements * 4 >> 19 : 1);
+  }
 }
 
 TEST(LocalNetwork, FilledRowsTravelAndOthersAreCleared) {
