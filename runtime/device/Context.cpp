@@ -8,8 +8,10 @@ namespace rota {
 
 void parallelPieces(RotaContext *context, int64_t pieces,
                     FunctionRef<void(int64_t)> body) {
-  if (context && context->cores)
-    return context->cores->run(pieces, body);
+  if (context && context->cores) {
+    context->cores->run(pieces, body);
+    return;
+  }
   for (int64_t piece = 0; piece < pieces; ++piece)
     body(piece);
 }

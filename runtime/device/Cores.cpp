@@ -1,69 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compute tokens and the helper threads, under one mutex: it is taken a few
-// times per action and per parallel loop, never per piece.
+// Compute tokens and the helper threads. The order of some steps matters:
+// - A helper first puts itself on the list `returned` and then looks whether a
+//   rank or another loop waits. These first make themselves known and then
+//   collect the list. So one of both sees the other.
+// - A helper takes its invitation, or the loop's caller takes it back; both
+//   exchange the same pointer, so only one of them has it.
 #include "runtime/device/Cores.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <chrono>
 #include <numeric>
-#include <unistd.h>
 
 namespace rota {
 
-/// The cores on which the calling thread may run; none on a machine with more
-/// than CPU_SETSIZE of them.
-static cpu_set_t allowedCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
-    CPU_ZERO(&set);
-  return set;
-}
+/// Helpers that each thread of a loop wakes. To wake one costs its waker about
+/// as much as a tenth of the time until the other runs.
+static constexpr size_t kWakes = 4;
 
 Cores::Cores(int count, std::vector<int> bound)
     : total(count), bound(std::move(bound)), allowed(allowedCores()),
-      freeTokens(count), holders(count) {
+      helpers(count - 1), freeTokens(count), holders(count) {
   std::iota(freeTokens.rbegin(), freeTokens.rend(), 0);
-  for (int i = 1; i < count; ++i)
-    helpers.emplace_back([this] { help(); });
+  for (Helper &helper : helpers) {
+    idle.push_back(&helper);
+    helper.thread = std::thread([this, &helper] { help(helper); });
+  }
 }
 
 Cores::~Cores() {
-  {
-    std::lock_guard lock(mutex);
-    stopping = true;
-  }
-  workComes.notify_all();
-  for (std::thread &helper : helpers)
-    helper.join();
+  stopping = true;
+  for (Helper &helper : helpers)
+    helper.wake.give();
+  for (Helper &helper : helpers)
+    helper.thread.join();
+}
+
+std::unique_lock<std::mutex> Cores::lock() {
+  std::unique_lock lock(mutex);
+  locked.store(locked.load(std::memory_order_relaxed) + 1,
+               std::memory_order_relaxed);
+  return lock;
 }
 
 void Cores::acquire() {
-  std::unique_lock lock(mutex);
+  std::unique_lock held = lock();
+  settle();
+  for (Loop *loop : loops)
+    if (freeTokens.empty()) {
+      cancel(*loop, 1);
+      settle();
+    }
   if (!freeTokens.empty()) {
     int token = takeFree();
-    if (!freeTokens.empty() && !loops.empty())
-      workComes.notify_one();
-    lock.unlock();
+    lend();
+    held.unlock();
     bind(pthread_self(), token);
     return;
   }
   Waiter self;
   queue.push_back(&self);
   ++waiting;
-  self.ready.wait(lock, [&] { return self.granted; });
+  ++called;
+  settle();
+  self.ready.wait(held, [&] { return self.granted; });
 }
 
 void Cores::release() {
   {
-    std::lock_guard lock(mutex);
+    std::unique_lock held = lock();
     auto isOwn = [](pthread_t holder) {
       return pthread_equal(holder, pthread_self());
     };
     auto place = std::find_if(holders.begin(), holders.end(), isOwn);
-    giveBack(static_cast<int>(place - holders.begin()));
+    *place = {};
+    freeTokens.push_back(static_cast<int>(place - holders.begin()));
+    settle();
+    lend();
   }
   unbind();
 }
@@ -83,21 +96,68 @@ int Cores::takeFree() {
   return token;
 }
 
-void Cores::giveBack(int token) {
-  if (queue.empty()) {
-    holders[token] = {};
-    freeTokens.push_back(token);
-    if (!loops.empty())
-      workComes.notify_one();
-    return;
+void Cores::settle() {
+  if (returned.load())
+    for (Helper *helper = returned.exchange(nullptr); helper;
+         helper = helper->next) {
+      freeTokens.push_back(helper->token);
+      idle.push_back(helper);
+    }
+  while (!queue.empty() && !freeTokens.empty()) {
+    Waiter *next = queue.front();
+    queue.pop_front();
+    --waiting;
+    int token = freeTokens.back();
+    freeTokens.pop_back();
+    holders[token] = next->thread;
+    bind(next->thread, token); // before it wakes: it need not move then
+    next->granted = true;
+    next->ready.notify_one();
   }
-  Waiter *next = queue.front();
-  queue.pop_front();
-  --waiting;
-  holders[token] = next->thread;
-  bind(next->thread, token); // before it wakes: it need not move then
-  next->granted = true;
-  next->ready.notify_one();
+  for (int most = waiting, calls = called;
+       calls > most && !called.compare_exchange_weak(calls, most);)
+    ;
+}
+
+bool Cores::isCalled() {
+  int calls = called.load();
+  while (calls > 0)
+    if (called.compare_exchange_weak(calls, calls - 1))
+      return true;
+  return false;
+}
+
+void Cores::lend() {
+  for (Loop *loop : loops) {
+    if (freeTokens.empty() || idle.empty())
+      return;
+    for (size_t first = invite(*loop, loop->late); first < loop->late.size();
+         ++first)
+      loop->late[first]->wake.give();
+  }
+}
+
+size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
+  int64_t left = loop.pieces - loop.next.load();
+  if (loop.unstarted.load() == 0)
+    loop.late.clear(); // all of them have come
+  size_t before = list.size();
+  for (int64_t helpers = loop.inside.load() - 1;
+       helpers < std::min(loop.mostHelpers, left) && !freeTokens.empty() &&
+       !idle.empty();
+       ++helpers) {
+    list.push_back(idle.back());
+    idle.pop_back();
+    list.back()->token = freeTokens.back();
+    freeTokens.pop_back();
+    list.back()->place =
+        &list == &loop.crew ? list.size() - 1 : loop.crew.size();
+  }
+  loop.inside += static_cast<int64_t>(list.size() - before);
+  loop.unstarted += static_cast<int64_t>(list.size() - before);
+  for (size_t i = before; i < list.size(); ++i)
+    list[i]->invitation = &loop;
+  return before;
 }
 
 void Cores::bind(pthread_t thread, int token) const {
@@ -114,78 +174,104 @@ void Cores::unbind() const {
     pthread_setaffinity_np(pthread_self(), sizeof allowed, &allowed);
 }
 
-void Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body) {
-  if (pieces <= 1 || helpers.empty()) {
-    for (int64_t piece = 0; piece < pieces; ++piece)
-      body(piece);
-    return;
+void Cores::wakeFrom(const Loop &loop, size_t first) {
+  size_t end = std::min(loop.crew.size(), first + kWakes);
+  for (size_t place = first; place < end; ++place)
+    loop.crew[place]->wake.give();
+}
+
+/// Runs pieces until none is left or the thread is wanted elsewhere.
+template <typename F> void Cores::work(Loop &loop, F isWanted) {
+  auto start = std::chrono::steady_clock::now();
+  for (int64_t piece;
+       !isWanted() && (piece = loop.next.fetch_add(1)) < loop.pieces;)
+    loop.body(piece);
+  loop.nanoseconds +=
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+          .count();
+}
+
+/// Only the last to leave touches the loop after this count.
+void Cores::leave(Loop &loop) {
+  if (loop.inside.fetch_sub(1) == 1)
+    loop.left.give();
+}
+
+double Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body,
+                  int64_t mostHelpers) {
+  mostHelpers = std::min({mostHelpers, pieces - 1, int64_t(total) - 1});
+  Loop loop{body, pieces, std::max<int64_t>(mostHelpers, 0)};
+  auto never = [] { return false; };
+  if (mostHelpers <= 0) {
+    work(loop, never);
+    return 1e-9 * static_cast<double>(loop.nanoseconds);
   }
-  Loop loop{body, pieces};
   {
-    std::lock_guard lock(mutex);
+    std::unique_lock held = lock();
     loops.push_back(&loop);
-    if (!freeTokens.empty())
-      workComes.notify_all();
+    ++openLoops;
+    settle();
+    invite(loop, loop.crew);
   }
-  for (int64_t piece; (piece = loop.next.fetch_add(1)) < pieces;)
-    body(piece);
-  std::unique_lock lock(mutex);
-  loops.erase(std::find(loops.begin(), loops.end(), &loop));
-  loopLeft.wait(lock, [&] { return loop.helpers == 0; });
+  wakeFrom(loop, 0);
+  work(loop, never);
+  {
+    std::unique_lock held = lock();
+    loops.erase(std::find(loops.begin(), loops.end(), &loop));
+    cancel(loop, INT64_MAX);
+    settle();
+    lend();
+  }
+  leave(loop);
+  loop.left.take();
+  --openLoops; // late enough: a helper that leaves a loop sees all other ones
+  return 1e-9 * static_cast<double>(loop.nanoseconds);
 }
 
-Cores::Loop *Cores::findLoop() {
-  for (Loop *loop : loops)
-    if (loop->next.load() < loop->pieces)
-      return loop;
-  return nullptr;
+void Cores::cancel(Loop &loop, int64_t most) {
+  for (const std::vector<Helper *> *list : {&loop.late, &loop.crew})
+    for (size_t i = list->size(); i-- > 0;) {
+      if (most == 0 || loop.unstarted.load() == 0)
+        return;
+      Helper &helper = *(*list)[i];
+      Loop *expected = &loop;
+      if (!helper.invitation.compare_exchange_strong(expected, nullptr))
+        continue;
+      freeTokens.push_back(helper.token);
+      idle.push_back(&helper);
+      --loop.unstarted;
+      --loop.inside;
+      --most;
+    }
 }
 
-void Cores::help() {
-  std::unique_lock lock(mutex);
+void Cores::help(Helper &self) {
   while (true) {
-    Loop *loop = nullptr;
-    workComes.wait(lock, [&] {
-      return stopping ||
-             (!freeTokens.empty() && (loop = findLoop()) != nullptr);
-    });
+    self.wake.take();
     if (stopping)
       return;
-    int token = takeFree();
-    ++loop->helpers;
-    lock.unlock();
-    bind(pthread_self(), token);
-    // A rank that wants a core gets this one after the current piece.
-    for (int64_t piece; waiting.load() == 0 &&
-                        (piece = loop->next.fetch_add(1)) < loop->pieces;)
-      loop->body(piece);
-    lock.lock();
-    if (--loop->helpers == 0)
-      loopLeft.notify_all();
-    giveBack(token);
-    unbind();
+    if (Loop *loop = self.invitation.exchange(nullptr))
+      join(self, *loop);
   }
 }
 
-int availableCores() {
-  cpu_set_t set = allowedCores();
-  return std::max(1, CPU_COUNT(&set));
-}
-
-std::vector<int> coresToBind(int count, int ranks) {
-  cpu_set_t set = allowedCores();
-  std::vector<int> cores;
-  // One rank a core keeps its place by itself, and other processes have ranks
-  // on the same cores then: where they are is not known here.
-  if (ranks > count && count == CPU_COUNT(&set))
-    for (int core = 0; core < CPU_SETSIZE; ++core)
-      if (CPU_ISSET(core, &set))
-        cores.push_back(core);
-  return cores;
-}
-
-int machineCores() {
-  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+void Cores::join(Helper &self, Loop &loop) {
+  --loop.unstarted;
+  wakeFrom(loop, kWakes * (self.place + 1));
+  bind(pthread_self(), self.token);
+  // A rank that wants a core gets this one after the current piece.
+  bool wanted = false;
+  work(loop, [&] { return wanted = isCalled(); });
+  unbind();
+  self.next = returned.load();
+  while (!returned.compare_exchange_weak(self.next, &self))
+    ;
+  if (wanted || waiting.load() > 0 || openLoops.load() > 1) {
+    std::unique_lock held = lock();
+    settle();
+    lend();
+  }
+  leave(loop);
 }
 
 } // namespace rota

@@ -6,6 +6,12 @@
 // four ranks on two cores take as long as one rank, and one rank on two cores
 // uses both. Waiting threads sleep; none spins.
 //
+// One mutex guards tokens and loops. A rank takes it twice for an action and
+// twice for a loop. A helper takes it only where a rank or another loop waits
+// for its core: after a loop it puts itself on a list without a lock, and the
+// next thread that has the mutex collects it. The thread of a loop wakes a few
+// helpers, and each of them wakes a few more.
+//
 // Each token is bound to a core of its own if ranks outnumber the cores and the
 // process may use no others. The operating system would often place the thread
 // that gets a token beside another one that computes: all cores are busy until
@@ -13,6 +19,7 @@
 #ifndef ROTA_RUNTIME_DEVICE_CORES_H
 #define ROTA_RUNTIME_DEVICE_CORES_H
 
+#include "runtime/device/AvailableCores.h"
 #include "runtime/device/Parallel.h"
 
 #include <array>
@@ -21,17 +28,35 @@
 #include <deque>
 #include <mutex>
 #include <pthread.h>
-#include <sched.h>
+#include <semaphore.h>
 #include <thread>
 #include <vector>
 
 namespace rota {
 
+/// A count that threads sleep for. Giving takes no lock; the semaphore may be
+/// destroyed as soon as its last count was taken.
+class Semaphore {
+public:
+  Semaphore() { sem_init(&value, 0, 0); }
+  ~Semaphore() { sem_destroy(&value); }
+  Semaphore(const Semaphore &) = delete;
+  Semaphore &operator=(const Semaphore &) = delete;
+  void give() { sem_post(&value); }
+  void take() {
+    while (sem_wait(&value) != 0) // a signal came
+      ;
+  }
+
+private:
+  sem_t value;
+};
+
 class Cores {
 public:
-  /// Starts count - 1 helper threads. `count` must be at least 1. `bound`: the
-  /// number in the operating system of the core that each token is bound to;
-  /// empty: of none.
+  /// Starts count - 1 helper threads, which run where the calling thread may.
+  /// `count` must be at least 1. `bound`: the number in the operating system of
+  /// the core that each token is bound to; empty: of none.
   explicit Cores(int count, std::vector<int> bound = {});
   ~Cores();
   Cores(const Cores &) = delete;
@@ -40,22 +65,49 @@ public:
   int count() const { return total; }
   /// Ranks that wait for a core now.
   int waitingRanks() const { return waiting; }
+  /// How often the mutex was taken, not counting threads that wake up with it.
+  int64_t timesLocked() const { return locked; }
 
   /// Waits for a core, in the order of asking, and gives it back.
   void acquire();
   void release();
 
-  /// Runs the pieces on the calling thread, which must hold a core, and on
-  /// helpers; returns when all are done.
-  void run(int64_t pieces, FunctionRef<void(int64_t)> body);
+  /// Runs the pieces on the calling thread, which must hold a core, and on at
+  /// most `mostHelpers` helpers; returns when all are done. The result is the
+  /// time of all of these threads together, in seconds.
+  double run(int64_t pieces, FunctionRef<void(int64_t)> body,
+             int64_t mostHelpers = INT64_MAX);
 
 private:
-  /// A parallel loop that has pieces left. It lives on its caller's stack.
+  /// Bytes that a core keeps or loses together: what many threads write is as
+  /// far as this from what others read.
+  static constexpr size_t kCacheLine = 64;
+
+  struct Helper;
+
+  /// A parallel loop. It lives on its caller's stack until nobody is inside.
   struct Loop {
     FunctionRef<void(int64_t)> body;
     int64_t pieces;
-    std::atomic<int64_t> next{0};
-    int helpers = 0; // threads inside, guarded by the mutex
+    int64_t mostHelpers;
+    std::vector<Helper *> crew = {}; // whom run() invites; constant afterwards
+    std::vector<Helper *> late = {}; // invited later, guarded by the mutex
+    Semaphore left = {};             // given when nobody is inside
+    alignas(kCacheLine) std::atomic<int64_t> next{0};
+    // The caller, and helpers that are invited or work.
+    alignas(kCacheLine) std::atomic<int64_t> inside{1};
+    std::atomic<int64_t> unstarted{0};   // invited helpers that do not run yet
+    std::atomic<int64_t> nanoseconds{0}; // of threads that have left
+  };
+
+  /// A helper thread. With an invitation it gets a token.
+  struct alignas(kCacheLine) Helper {
+    std::atomic<Loop *> invitation{nullptr}; // taken by the helper, or back
+    size_t place = 0;       // in the loop's crew, at the end for a late helper
+    int token = 0;          // that it holds, if any
+    Helper *next = nullptr; // in the list of returned helpers
+    Semaphore wake;
+    std::thread thread;
   };
 
   /// A rank that waits, on its own stack.
@@ -65,31 +117,53 @@ private:
     bool granted = false;
   };
 
-  void help();
-  Loop *findLoop();
+  std::unique_lock<std::mutex> lock();
+  void help(Helper &self);
+  void join(Helper &self, Loop &loop);
+  /// Wakes a few of the crew: those of the caller, or of the helper at a place.
+  static void wakeFrom(const Loop &loop, size_t first);
+  template <typename F> static void work(Loop &loop, F isWanted);
+  static void leave(Loop &loop);
+  /// Whether the helper that asks is to give its core to a rank that waits.
+  bool isCalled();
+  // The caller of these holds the mutex.
+  /// Takes back at most so many invitations that no helper has taken yet.
+  void cancel(Loop &loop, int64_t most);
+  /// Collects what returned helpers hold and gives free tokens to ranks that
+  /// wait, the longest first.
+  void settle();
+  /// Invites helpers to loops with pieces left, as long as there are tokens.
+  void lend();
+  /// Adds helpers that get tokens to a list, and then invites them. The result
+  /// is the place of the first.
+  size_t invite(Loop &loop, std::vector<Helper *> &list);
   /// Takes a free token for the calling thread, if possible one of the core
-  /// that the thread runs on. The caller holds the mutex.
+  /// that the thread runs on.
   int takeFree();
-  /// Hands a token to the rank that has waited longest, or to the helpers. The
-  /// caller holds the mutex.
-  void giveBack(int token);
+
   /// Lets a thread run on the token's core alone; on all.
   void bind(pthread_t thread, int token) const;
   void unbind() const;
 
   const int total;
   const std::vector<int> bound;
-  cpu_set_t allowed; // where the process may run
-  std::mutex mutex;
-  std::condition_variable workComes; // for helpers
-  std::condition_variable loopLeft;  // for callers whose loop has helpers
-  std::vector<int> freeTokens;       // not empty only when no rank waits
-  std::vector<pthread_t> holders;    // threads that hold a token
-  std::deque<Waiter *> queue;        // ranks that wait for a token
-  std::atomic<int> waiting{0};       // their number, for helpers between pieces
-  std::vector<Loop *> loops;
-  bool stopping = false;
-  std::vector<std::thread> helpers;
+  const cpu_set_t allowed; // where the process may run
+  std::vector<Helper> helpers;
+  std::atomic<bool> stopping{false};
+
+  alignas(kCacheLine) std::mutex mutex;
+  std::vector<int> freeTokens;    // not empty only when no rank waits
+  std::vector<pthread_t> holders; // ranks that hold a token
+  std::deque<Waiter *> queue;     // ranks that wait for a token
+  std::vector<Loop *> loops;      // whose callers look for pieces
+  std::vector<Helper *> idle;     // helpers without a token
+  std::atomic<int64_t> locked{0};
+
+  // Helpers read these between pieces and after a loop.
+  alignas(kCacheLine) std::atomic<int> waiting{0}; // length of the queue
+  std::atomic<int> called{0};    // helpers that these ranks wait for
+  std::atomic<int> openLoops{0}; // loops that somebody is inside
+  alignas(kCacheLine) std::atomic<Helper *> returned{nullptr};
 };
 
 /// Holds a core for a scope.
@@ -124,7 +198,7 @@ public:
   struct Cost {
     RotaCpuKernel kernel = nullptr;
     int64_t rows = 0;
-    double seconds = 0.0; // estimate for the whole loop on one thread
+    double seconds = 0.0; // of the whole loop on one thread
   };
   /// The place of this loop; another loop's cost is forgotten.
   Cost &find(RotaCpuKernel kernel, int64_t rows);
@@ -132,14 +206,6 @@ public:
 private:
   std::array<Cost, 256> table;
 };
-
-/// The number of cores that this process may run on.
-int availableCores();
-/// The cores to bind `count` tokens to that `ranks` threads share; none where
-/// the operating system has better places for them.
-std::vector<int> coresToBind(int count, int ranks);
-/// The number of cores that the machine has.
-int machineCores();
 
 } // namespace rota
 

@@ -127,6 +127,87 @@ TEST(Cores, TokensAreGivenInTheOrderOfAsking) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
+TEST(Cores, ALoopTakesTheMutexTwiceHoweverManyHelpersItHas) {
+  for (int count : {2, 8, 64}) {
+    Cores cores(count);
+    ComputeToken token(cores);
+    for (int64_t pieces : {count, 50 * count}) {
+      int64_t before = cores.timesLocked();
+      std::atomic<int64_t> done{0};
+      for (int loop = 0; loop < 50; ++loop)
+        cores.run(pieces, [&](int64_t) { ++done; });
+      EXPECT_EQ(done, 50 * pieces);
+      EXPECT_EQ(cores.timesLocked() - before, 2 * 50) << count << " cores";
+    }
+  }
+}
+
+TEST(Cores, AnActionTakesTheMutexTwiceHoweverManyRanksThereAre) {
+  for (int ranks : {1, 64, 128}) {
+    Cores cores(64);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < ranks; ++i)
+      threads.emplace_back([&] {
+        for (int action = 0; action < 20; ++action)
+          ComputeToken token(cores);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    EXPECT_EQ(cores.timesLocked(), 2 * 20 * ranks);
+    EXPECT_EQ(cores.waitingRanks(), 0);
+  }
+}
+
+TEST(Cores, EveryPieceRunsOnceAmongMoreRanksThanCores) {
+  // Loops of all lengths, so that helpers come late, are called back by ranks
+  // that wait, and pass from one loop to another.
+  constexpr int kRanks = 96, kActions = 12;
+  for (int count : {2, 7, 64}) {
+    Cores cores(count);
+    std::atomic<int> inside{0}, tooMany{0}, wrong{0};
+    auto rank = [&](int number) {
+      for (int action = 0; action < kActions; ++action) {
+        ComputeToken token(cores);
+        int64_t pieces = (number * kActions + action) % 97;
+        std::vector<std::atomic<int>> counts(pieces);
+        double seconds = cores.run(pieces, [&](int64_t piece) {
+          tooMany += ++inside > count;
+          if (piece % 8 == 0)
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+          ++counts[piece];
+          --inside;
+        });
+        wrong += seconds < 20e-6 * static_cast<double>((pieces + 7) / 8);
+        for (std::atomic<int> &times : counts)
+          wrong += times != 1;
+      }
+    };
+    std::vector<std::thread> ranks;
+    for (int i = 0; i < kRanks; ++i)
+      ranks.emplace_back(rank, i);
+    for (std::thread &thread : ranks)
+      thread.join();
+    EXPECT_EQ(tooMany, 0);
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(Cores, NoMoreHelpersComeThanALoopAsksFor) {
+  Cores cores(8);
+  ComputeToken token(cores);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  cores.run(
+      40,
+      [&](int64_t) {
+        wait();
+        std::lock_guard lock(mutex);
+        threads.insert(std::this_thread::get_id());
+      },
+      /*mostHelpers=*/2);
+  EXPECT_LE(threads.size(), 3u);
+}
+
 /// The cores on which the calling thread may run.
 static std::vector<int> coresOfThread() {
   cpu_set_t set;

@@ -17,10 +17,13 @@ struct Time {
   double wall = 1e30, processor = 1e30; // seconds
 };
 
+/// The runs of which `best` takes the best.
+constexpr int kRuns = 7;
+
 /// The best of a few runs.
 template <typename F> Time best(F &&run) {
   Time least;
-  for (int i = 0; i < 7; ++i) {
+  for (int i = 0; i < kRuns; ++i) {
     double start = seconds(), processorStart = processorSeconds();
     run();
     least.wall = std::min(least.wall, seconds() - start);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
@@ -25,26 +26,36 @@ static constexpr int64_t kPiecesPerThread = 8;
 /// A sleeping helper needs about 30 us to wake up: loops that take less than
 /// this on one thread do not gain from one.
 static constexpr double kWorthHelp = 50e-6;
+/// Work of each further helper: more of them would save less time than it takes
+/// to wake them all.
+static constexpr double kWorkOfHelper = 25e-6;
+/// The estimate for a loop that never ran: worth all helpers.
+static constexpr double kUnknownLoop = 1.0;
 
 LoopCosts::Cost &LoopCosts::find(RotaCpuKernel kernel, int64_t rows) {
   auto mixed = reinterpret_cast<uintptr_t>(kernel) / 16 +
                static_cast<uint64_t>(rows) * 0x9E3779B97F4A7C15ull;
   Cost &cost = table[(mixed ^ mixed >> 32) % table.size()];
   if (cost.kernel != kernel || cost.rows != rows)
-    cost = {kernel, rows, kWorthHelp};
+    cost = {kernel, rows, kUnknownLoop};
   return cost;
 }
 
-/// Runs the rows in pieces on all threads that are free.
-static void runInPieces(RotaContext *context, RotaCpuKernel kernel,
-                        void *const *args, int64_t rows, int64_t grain) {
+/// Runs the rows in pieces on this thread and as many free ones as are worth it
+/// for a loop of `seconds` on one thread. The result is the new time of that.
+static double runInPieces(RotaContext *context, RotaCpuKernel kernel,
+                          void *const *args, int64_t rows, int64_t grain,
+                          double seconds) {
+  int64_t helpers = std::min<int64_t>(threadLimit(context) - 1,
+                                      std::lround(seconds / kWorkOfHelper));
   int64_t grains = (rows + grain - 1) / grain;
-  int64_t pieces = std::min(grains, threadLimit(context) * kPiecesPerThread);
-  parallelPieces(context, pieces, [&](int64_t piece) {
+  int64_t pieces = std::min(grains, (helpers + 1) * kPiecesPerThread);
+  auto runPiece = [&](int64_t piece) {
     int64_t begin = grains * piece / pieces * grain;
     int64_t end = std::min(rows, grains * (piece + 1) / pieces * grain);
     kernel(args, begin, end);
-  });
+  };
+  return context->cores->run(pieces, runPiece, helpers);
 }
 
 /// Elements in one piece of a host loop.
@@ -208,16 +219,14 @@ void CpuDevice::launch(RotaContext *context, RotaKernel code, void *const *args,
   if (threadLimit(context) == 1 || rows <= grain)
     return kernel(args, 0, rows);
   LoopCosts::Cost &cost = context->loopCosts.find(kernel, rows);
-  bool alone = cost.seconds < kWorthHelp;
+  if (cost.seconds >= kWorthHelp) {
+    cost.seconds =
+        runInPieces(context, kernel, args, rows, grain, cost.seconds);
+    return;
+  }
   auto start = Clock::now();
-  if (alone)
-    kernel(args, 0, rows);
-  else
-    runInPieces(context, kernel, args, rows, grain);
-  // With helpers the loop is between 1 and the number of threads times as fast.
-  // The factor 1.5 is an estimate on the side of using helpers again.
-  double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  cost.seconds = alone ? seconds : 1.5 * seconds;
+  kernel(args, 0, rows);
+  cost.seconds = std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void CpuDevice::multiply(RotaContext *context, const RotaGemm &gemm,

@@ -72,7 +72,9 @@ Rows executionRows(Options &o) {
        "srun or mpirun started (nccl)",
        models, Choice(o.ranks)},
       {"threads", execution, "N",
-       "Cores that a process computes with; 0: its share of the machine's",
+       "Cores that a process computes with; 0: its share of those that "
+       "affinity "
+       "and control groups (of containers) allow",
        anyRun | Command::Tokenize, &o.threads, 0, 1024},
       {"allow-tf32", execution, "",
        "On a GPU, products of f32 may round their operands to TF32", anyRun,
