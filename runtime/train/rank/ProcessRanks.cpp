@@ -86,17 +86,36 @@ static Devices openDevices(const Executable &executable,
   return devices;
 }
 
+/// The memory nodes of ranks that compute on the host.
+static NodePlan planOf(const Devices &devices, int threads) {
+  bool isHost = !devices.ranks.front()->isAsynchronous();
+  return planNodes(isHost ? memoryNodes() : std::vector<MemoryNode>(),
+                   static_cast<int>(devices.ranks.size()), threads);
+}
+
+static std::deque<Cores> makePools(const NodePlan &plan, int threads) {
+  std::deque<Cores> pools;
+  for (int pool = 0; pool < plan.pools; ++pool) {
+    OnNode scope(plan.nodeOf(pool * plan.ranksOfPool));
+    int count = threads / plan.pools;
+    pools.emplace_back(count, coresToBind(count, plan.ranksOfPool));
+  }
+  return pools;
+}
+
 ProcessRanks::ProcessRanks(const Executable &executable, Connection &connection,
                            const DeviceOptions &options, bool profile)
-    : cores(options.threads,
-            coresToBind(options.threads,
-                        static_cast<int>(connection.localRanks()))),
-      devices(openDevices(executable, connection, options)),
-      linked(connection.link(devices)),
+    : devices(openDevices(executable, connection, options)),
+      plan(planOf(devices, options.threads)),
+      pools(makePools(plan, options.threads)), linked(connection.link(devices)),
       team(static_cast<int>(connection.localRanks())) {
-  for (size_t i = 0; i < devices.ranks.size(); ++i)
-    ranks.emplace_back(executable, linked.links[i], *devices.ranks[i], cores,
-                       profile);
+  for (int i = 0; i < static_cast<int>(devices.ranks.size()); ++i) {
+    Rank &rank =
+        ranks.emplace_back(executable, linked.links[i], *devices.ranks[i],
+                           pools[i / plan.ranksOfPool], profile);
+    for (const Arena *arena : {&rank.arena(), &rank.hostArena()})
+      placeMemory(plan, i, arena->at(0), arena->bytes());
+  }
 }
 
 namespace {
@@ -128,6 +147,7 @@ void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
   int failed = -1; // a rank whose failure is not the user's
   try {
     team.run([&](int i) {
+      OnNode scope(plan.nodeOf(i));
       try {
         runOne(ranks[i], body);
       } catch (const std::exception &error) {

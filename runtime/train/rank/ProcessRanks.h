@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ranks of a program that run in this process: a thread for each, which
-// share its cores. They are all ranks of the mesh, or one under MPI.
+// share its cores, or those of their memory node. They are all ranks of the
+// mesh, or one under MPI.
 #ifndef ROTA_RUNTIME_TRAIN_RANK_PROCESSRANKS_H
 #define ROTA_RUNTIME_TRAIN_RANK_PROCESSRANKS_H
 
+#include "runtime/device/MemoryNodes.h"
 #include "runtime/device/services/MakeDevice.h"
 #include "runtime/train/rank/Rank.h"
 
@@ -53,8 +55,9 @@ public:
   void run(const std::function<void(Rank &rank)> &body);
 
 private:
-  Cores cores;
   Devices devices;
+  const NodePlan plan;
+  std::deque<Cores> pools;
   LinkedRanks linked;
   std::deque<Rank> ranks;
   Team team; // last, so that its threads end first
