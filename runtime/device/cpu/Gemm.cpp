@@ -95,26 +95,38 @@ static int64_t panelRows(const RotaGemm &g) {
   return g.m >= kMinPanels * kPanelM ? kPanelM : kSmallPanelM;
 }
 
-/// Tiles of a PanelProduct: those that take the least time on so many threads.
-/// A tile packs its columns of B, and reads or packs its rows of A again for
-/// each kGroup columns. To pack a vector takes as long as so many products of
-/// one.
+/// Tiles of a PanelProduct: those that take the least time on so many threads,
+/// if they have work enough. A tile packs its columns of B, and reads or packs
+/// its rows of A again for each kGroup columns. To pack a vector takes as long
+/// as so many products of one.
 static GemmTiles tilePanels(const RotaGemm &g, int threads) {
-  constexpr int64_t kMostM = 1024, kMostN = 384, kUnitM = 64, kUnitN = 48;
+  constexpr int64_t kUnitM = 64, kUnitN = 48;
   constexpr int64_t kGroup = 384, kPackB = 6, kReadA = 3, kPackA = 14;
+  int64_t mostM = std::min<int64_t>(g.m, 1024);
+  int64_t mostN = std::min<int64_t>(g.n, 384);
+  auto timeOf = [&](int64_t m, int64_t n) {
+    int64_t operands =
+        kPackB * n + (g.transposeA ? kPackA : kReadA) * m * ceilDiv(n, kGroup);
+    int64_t tiles = g.batch * ceilDiv(g.m, m) * ceilDiv(g.n, n);
+    return ceilDiv(tiles, threads) * (m * n + operands);
+  };
   GemmTiles best = {};
-  int64_t least = INT64_MAX;
-  for (int64_t m = kUnitM; m < std::min(g.m, kMostM) + kUnitM; m += kUnitM)
-    for (int64_t n = kUnitN; n < std::min(g.n, kMostN) + kUnitN; n += kUnitN) {
-      int64_t operands = kPackB * n + (g.transposeA ? kPackA : kReadA) * m *
-                                          ceilDiv(n, kGroup);
-      int64_t tiles = g.batch * ceilDiv(g.m, m) * ceilDiv(g.n, n);
-      int64_t time = ceilDiv(tiles, threads) * (m * n + operands);
+  best.tileM = mostM;
+  best.tileN = mostN;
+  if (mostM * mostN * g.k < 2 * kMinTileWork)
+    return best;
+  int64_t least = timeOf(mostM, mostN);
+  for (int64_t m = kUnitM; m < mostM + kUnitM; m += kUnitM)
+    for (int64_t n = kUnitN; n < mostN + kUnitN; n += kUnitN) {
+      int64_t tileM = std::min(m, mostM), tileN = std::min(n, mostN);
+      if (tileM * tileN * g.k < kMinTileWork)
+        continue;
+      int64_t time = timeOf(tileM, tileN);
       if (time >= least)
         continue;
       least = time;
-      best.tileM = std::min(m, g.m);
-      best.tileN = std::min(n, g.n);
+      best.tileM = tileM;
+      best.tileN = tileN;
     }
   return best;
 }
