@@ -57,10 +57,10 @@ void Rendezvous::beginPhase() {
     member.pieces = member.claimed = member.finished = 0;
     if (isIdle(to))
       continue;
-    int64_t elements = 0;
     bool isSum = combines(collective, phasesLeft);
-    for (int from = isSum ? to : 0; from < (isSum ? to + 1 : int(size()));
-         ++from) {
+    int first = isSum ? to : 0, end = isSum ? to + 1 : int(size());
+    int64_t elements = 0;
+    for (int from = first; from < end; ++from) {
       elements += block(from, to).count();
       member.pieces += piecesOf(block(from, to).count());
     }

@@ -97,16 +97,14 @@ static int64_t panelRows(const RotaGemm &g) {
 
 /// Tiles of a PanelProduct: those that take the least time on so many threads,
 /// if they have work enough. A tile packs its columns of B, and reads or packs
-/// its rows of A again for each kGroup columns. To pack a vector takes as long
-/// as so many products of one.
+/// its rows of A. To pack a vector takes as long as so many products of one.
 static GemmTiles tilePanels(const RotaGemm &g, int threads) {
   constexpr int64_t kUnitM = 64, kUnitN = 48;
-  constexpr int64_t kGroup = 384, kPackB = 6, kReadA = 3, kPackA = 14;
+  constexpr int64_t kPackB = 6, kReadA = 3, kPackA = 14;
   int64_t mostM = std::min<int64_t>(g.m, 1024);
   int64_t mostN = std::min<int64_t>(g.n, 384);
   auto timeOf = [&](int64_t m, int64_t n) {
-    int64_t operands =
-        kPackB * n + (g.transposeA ? kPackA : kReadA) * m * ceilDiv(n, kGroup);
+    int64_t operands = kPackB * n + (g.transposeA ? kPackA : kReadA) * m;
     int64_t tiles = g.batch * ceilDiv(g.m, m) * ceilDiv(g.n, n);
     return ceilDiv(tiles, threads) * (m * n + operands);
   };
