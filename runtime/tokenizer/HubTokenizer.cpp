@@ -202,7 +202,7 @@ std::unique_ptr<Tokenizer> readHubTokenizer(std::string_view bytes,
   nlohmann::json file;
   try {
     file = nlohmann::json::parse(bytes);
-  } catch (const nlohmann::json::parse_error &error) {
+  } catch (const nlohmann::json::exception &error) {
     throw InputError(
         fmt::format("'{}': expected JSON: {}", name, error.what()));
   }

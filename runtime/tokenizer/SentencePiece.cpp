@@ -2,6 +2,7 @@
 //
 // tokenizer.model, by libsentencepiece.
 #include "runtime/Error.h"
+#include "runtime/tokenizer/SentencePieceFile.h"
 #include "runtime/tokenizer/Tokenizer.h"
 
 #include <fmt/format.h>
@@ -61,6 +62,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string_view bytes,
   // ModelProto.normalizer_spec.add_dummy_prefix = false: a message that comes
   // again in a protobuf is merged.
   constexpr std::string_view kNoPrefix("\x1A\x02\x18\x00", 4);
+  checkCharacterTables(bytes, fmt::format("'{}'", name));
   load(whole, bytes, name);
   load(inside, std::string(bytes).append(kNoPrefix), name);
   vocabulary = whole.GetPieceSize();

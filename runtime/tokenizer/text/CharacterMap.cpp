@@ -2,8 +2,6 @@
 #include "runtime/tokenizer/text/CharacterMap.h"
 #include "runtime/tokenizer/text/Utf8.h"
 
-#include <cstring>
-#include <fmt/format.h>
 #include <unicode/brkiter.h>
 #include <unicode/utext.h>
 
@@ -36,63 +34,20 @@ CharacterMap::CharacterMap(const JsonNode &node) {
   std::optional<std::string> bytes = fromBase64(node.text());
   if (!bytes)
     node.fail("base64");
-  auto read = std::make_shared<Table>();
-  uint32_t size = 0;
-  if (bytes->size() >= sizeof size)
-    std::memcpy(&size, bytes->data(), sizeof size);
-  if (bytes->size() < sizeof size || size > bytes->size() - sizeof size ||
-      size % sizeof(uint32_t) != 0)
-    node.refuse(fmt::format("expected a table whose first 4 bytes are the size "
-                            "of its trie, got {} in {} bytes",
-                            size, bytes->size()));
-  read->units.resize(size / sizeof(uint32_t));
-  std::memcpy(read->units.data(), bytes->data() + sizeof size, size);
-  read->texts = bytes->substr(sizeof size + size);
-  if (validBytes(read->texts) != read->texts.size())
-    node.refuse("expected replacements in UTF-8");
-  read->texts += '\0';
-  table = std::move(read);
-}
-
-const char *CharacterMap::find(std::string_view chunk) const {
-  const std::vector<uint32_t> &units = table->units;
-  auto offset = [](uint32_t unit) {
-    return (unit >> 10) << ((unit & 0x200) >> 6);
-  };
-  if (units.empty())
-    return nullptr;
-  uint32_t place = offset(units[0]);
-  for (char c : chunk) {
-    uint32_t byte = static_cast<uint8_t>(c);
-    place ^= byte;
-    if (byte == 0 || place >= units.size() ||
-        (units[place] & 0x800000FF) != byte)
-      return nullptr;
-    uint32_t unit = units[place];
-    place ^= offset(unit);
-    if (unit & 0x100) {
-      if (place >= units.size())
-        return nullptr;
-      uint32_t text = units[place] & 0x7FFFFFFF;
-      return text < table->texts.size() && beginsChar(table->texts[text])
-                 ? table->texts.data() + text
-                 : nullptr;
-    }
-  }
-  return nullptr;
+  table = std::make_shared<CharacterTable>(*bytes, node.where());
 }
 
 void CharacterMap::applyTo(std::string_view cluster, std::string &out) const {
   constexpr size_t kMostBytes = 6;
   if (cluster.size() < kMostBytes)
-    if (const char *text = find(cluster)) {
+    if (const char *text = table->find(cluster)) {
       out += text;
       return;
     }
   for (size_t at = 0; at < cluster.size();) {
     size_t bytes = static_cast<size_t>(charBytes(cluster[at]));
     std::string_view c = cluster.substr(at, bytes);
-    if (const char *text = find(c))
+    if (const char *text = table->find(c))
       out += text;
     else
       out += c;

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of characters and their replacements that sentencepiece compiles
-// (`precompiled_charsmap`): the size of a trie in bytes, the trie as a double
-// array (darts), and the replacements, each with a zero after it.
-// https://github.com/google/sentencepiece/blob/master/src/normalizer.cc
+// The step of a normalizer that replaces characters by a compiled table.
 #ifndef ROTA_RUNTIME_TOKENIZER_CHARACTERMAP_H
 #define ROTA_RUNTIME_TOKENIZER_CHARACTERMAP_H
 
+#include "runtime/tokenizer/text/CharacterTable.h"
 #include "runtime/tokenizer/text/JsonNode.h"
 
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace rota {
 
@@ -25,16 +21,9 @@ public:
   void apply(std::string &text) const;
 
 private:
-  /// The replacement of the shortest beginning that the table has; nothing:
-  /// none.
-  const char *find(std::string_view chunk) const;
   void applyTo(std::string_view cluster, std::string &out) const;
 
-  struct Table {
-    std::vector<uint32_t> units;
-    std::string texts; // ends with a zero
-  };
-  std::shared_ptr<const Table> table;
+  std::shared_ptr<const CharacterTable> table;
 };
 
 } // namespace rota

@@ -45,6 +45,8 @@ public:
   void forMembers(const std::function<void(const std::string &key,
                                            const JsonNode &)> &use) const;
 
+  /// The file and the place in it, as messages begin.
+  const std::string &where() const { return place; }
   [[noreturn]] void fail(const std::string &expected) const;
   /// An InputError at this place.
   [[noreturn]] void refuse(const std::string &message) const;

@@ -229,6 +229,10 @@ TEST(Tokenizer, RefusesOtherFiles) {
               openTokenizer(json);
             }).find("'" + json + "': expected JSON: "),
             std::string::npos);
+  EXPECT_NE(messageOf<InputError>([] {
+              readHubTokenizer("1e999", "t");
+            }).find("'t': expected JSON: "),
+            std::string::npos);
   std::string model = folder.write("tokenizer.model", "no protobuf");
   EXPECT_NE(messageOf<InputError>([&] {
               openTokenizer(model);
@@ -237,6 +241,29 @@ TEST(Tokenizer, RefusesOtherFiles) {
   EXPECT_EQ(messageOf<InputError>([&] { openTokenizer(folder.path("no")); }),
             "cannot read '" + folder.path("no") +
                 "': No such file or directory");
+}
+
+TEST(Tokenizer, RefusesATableThatLeadsOutsideOfIt) {
+  std::ifstream file(kInputs + "sentencepiece-unigram/tokenizer.model",
+                     std::ios::binary);
+  const std::string model(std::istreambuf_iterator<char>(file), {});
+  size_t trie = model.find(std::string("\x00\x04\x00\x00", 4));
+  ASSERT_NE(trie, std::string::npos);
+  auto refusal = [&](size_t unit, char byte) {
+    std::string broken = model;
+    broken[trie + 4 + 4 * unit + 2] = byte;
+    return messageOf<InputError>([&] { readSentencePiece(broken, "t"); });
+  };
+  const std::string kRule = "'t': expected a table of characters "
+                            "(precompiled_charsmap) whose trie ends inside of "
+                            "it";
+  constexpr size_t kFirst = 0, kUnitOfE = 1, kValueOfAccent = 4;
+  EXPECT_EQ(refusal(kFirst, '\x77'), kRule);
+  EXPECT_EQ(refusal(kUnitOfE, '\x77'), kRule);
+  EXPECT_EQ(refusal(kValueOfAccent, '\x77'), kRule);
+  EXPECT_EQ(messageOf<InputError>(
+                [&] { readSentencePiece(model.substr(0, trie + 600), "t"); }),
+            "'t': expected a model of sentencepiece, a protobuf");
 }
 
 TEST(Utf8, RepairsAsPythonDoes) {
