@@ -15,9 +15,9 @@ using UseField = std::function<void(uint64_t number, std::string_view bytes)>;
 
 /// A message of protobuf, from its beginning.
 /// https://protobuf.dev/programming-guides/encoding
-class Message {
+class ProtobufMessage {
 public:
-  Message(std::string_view bytes, const std::string &place)
+  ProtobufMessage(std::string_view bytes, const std::string &place)
       : rest(bytes), place(place) {}
 
   /// Gives each field of bytes, in the order of the message.
@@ -78,18 +78,21 @@ void checkCharacterTables(std::string_view file, const std::string &place) {
   // ModelProto.normalizer_spec, ModelProto.denormalizer_spec and
   // NormalizerSpec.precompiled_charsmap of sentencepiece_model.proto.
   constexpr uint64_t kNormalizer = 3, kDenormalizer = 5, kTable = 2;
-  Message(file, place).forBytes([&](uint64_t part, std::string_view bytes) {
-    if (part != kNormalizer && part != kDenormalizer)
-      return;
-    Message(bytes, place).forBytes([&](uint64_t field, std::string_view table) {
-      if (field == kTable && !table.empty() &&
-          !CharacterTable(table, place).isClosed())
-        throw InputError(fmt::format(
-            "{}: expected a table of characters (precompiled_charsmap) whose "
-            "trie ends inside of it",
-            place));
-    });
-  });
+  ProtobufMessage(file, place)
+      .forBytes([&](uint64_t part, std::string_view bytes) {
+        if (part != kNormalizer && part != kDenormalizer)
+          return;
+        ProtobufMessage(bytes, place)
+            .forBytes([&](uint64_t field, std::string_view table) {
+              if (field == kTable && !table.empty() &&
+                  !CharacterTable(table, place).isClosed())
+                throw InputError(
+                    fmt::format("{}: expected a table of characters "
+                                "(precompiled_charsmap) whose "
+                                "trie ends inside of it",
+                                place));
+            });
+      });
 }
 
 } // namespace rota

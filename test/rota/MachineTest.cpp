@@ -151,6 +151,31 @@ TEST(Machine, RanksOfAHostShareItsCores) {
   EXPECT_EQ(machine.sharedBy(1).types["bf16"].flopsPerSecond, 4);
 }
 
+TEST(Machine, SharingCostsLessTheMoreRanksThereAre) {
+  mlir::MLIRContext context;
+  mlir::Type bf16 = mlir::BFloat16Type::get(&context);
+  Machine machine = smallMachine();
+  machine.cores = 16;
+  machine.launch = 1, machine.sharedLaunch = 4;
+  ProductSize size{1, 8, 8, 8};
+  TypeRates &rates = machine.types["bf16"];
+  rates.products = {{size, 64}};
+  rates.sharedProducts = {{size, 16}};
+  auto secondsOf = [&](int64_t ranks) {
+    return machine.sharedBy(ranks).secondsOfProduct(size, bf16);
+  };
+  EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);
+  // Four cores a rank: half of the logarithm of what sharing costs.
+  EXPECT_DOUBLE_EQ(secondsOf(4), size.flops() / (32 / 4));
+  EXPECT_DOUBLE_EQ(secondsOf(16), size.flops() / (64 / 16));
+  EXPECT_DOUBLE_EQ(secondsOf(64), secondsOf(16));
+  EXPECT_EQ(machine.sharedBy(1).secondsOfKernel(8), 1 + 8 + 4);
+  EXPECT_EQ(machine.sharedBy(4).secondsOfKernel(8), 1 + 8 + 2);
+  EXPECT_EQ(machine.sharedBy(16).secondsOfKernel(8), 1 + 8);
+  // One core alone is sooner.
+  EXPECT_EQ(machine.sharedBy(4).secondsOfKernel(0.5), 1 + 0.5 * 4);
+}
+
 TEST(MeshGroup, CountsRanksWithinDevices) {
   // context=2 of data=2,context=2,sequence=4: ranks 0 and 4.
   MeshGroup context{{{2, 4}}}, dataAndContext{{{2, 8}, {2, 4}}};

@@ -36,7 +36,8 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
       {"types", measured + ": rotaGemm on all cores at once, y = x w^T and dx "
                            "= dy w where they have most rows, dw += dy^T x "
                            "where it is deepest; the peak is the best of the "
-                           "sizes"},
+                           "sizes; shared_products: each divided among all "
+                           "cores"},
       {"tiles", "not used: products have measured rates"},
       {"product_efficiency", "not used: products have measured rates"},
       {"depth", "not used: products have measured rates"},
@@ -94,8 +95,7 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
     done += share / kRounds;
     return share / kRounds * request.seconds;
   };
-  HostRounds work;
-  work.cores = request.cores;
+  HostRounds work(request.cores);
   for (int round = 0; round < kRounds; ++round) {
     measureMemory(machine, work, begin(round, "memory", 0.04));
     measureProducts(machine, work, begin(round, "products", 0.7));
@@ -107,6 +107,10 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
   }
   result.freeShare = std::min(free, freeShare(request.cores));
   machine.sources = sourcesOf(measured);
+  if (machine.sharedLaunch > 0)
+    machine.sources["shared_launch_seconds"] =
+        measured + ": kernels that all cores share, beside their part of the "
+                   "same on each core alone";
   return result;
 } catch (const std::exception &failure) {
   error = failure.what();

@@ -37,7 +37,10 @@ std::string today();
 
 /// What the rounds of a measurement share.
 struct HostRounds {
-  int cores = 1;
+  explicit HostRounds(int cores) : cores(cores), team(cores) {}
+
+  int cores;
+  Cores team; // for work that is divided among all cores
   MedianTimes times;
   std::map<std::string, std::unique_ptr<bench::CompiledOp>> ops; // by source
 };

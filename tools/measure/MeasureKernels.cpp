@@ -50,30 +50,35 @@ CompiledOp *compile(HostRounds &host, const std::string &source) {
   return op.get();
 }
 
+/// Calls of an op. Each takes the next of `copies` of the op's memory. `cores`
+/// divide its rows; null: all is done on the calling thread.
+Repeated makeCalls(CompiledOp *op, int64_t copies, Cores *cores) {
+  struct Work {
+    Work(const CompiledOp &op, int64_t copies, Cores *cores) {
+      for (int64_t copy = 0; copy < copies; ++copy)
+        memory.emplace_back(op);
+      context.cores = cores;
+    }
+    std::vector<OpMemory> memory;
+    size_t next = 0;
+    RotaContext context;
+  };
+  auto work = std::make_shared<Work>(*op, copies, cores);
+  return [op, work] {
+    op->run(&work->context, work->memory[work->next].places);
+    work->next = (work->next + 1) % work->memory.size();
+  };
+}
+
 /// Seconds of one call of the op that `source` makes, on `cores` cores at once;
-/// nothing where it cannot be compiled. Each call takes the next of `copies` of
-/// the op's memory.
+/// nothing where it cannot be compiled.
 std::optional<double> measureOp(HostRounds &host, const std::string &source,
                                 int cores, double seconds, int64_t copies) {
   CompiledOp *op = compile(host, source);
   if (!op)
     return std::nullopt;
-  double own = secondsTogether(cores, seconds, [op, copies](int) {
-    struct Work {
-      Work(const CompiledOp &op, int64_t copies) {
-        for (int64_t copy = 0; copy < copies; ++copy)
-          memory.emplace_back(op);
-      }
-      std::vector<OpMemory> memory;
-      size_t next = 0;
-      RotaContext context; // without cores: all on the calling thread
-    };
-    auto work = std::make_shared<Work>(*op, copies);
-    return [op, work] {
-      op->run(&work->context, work->memory[work->next].places);
-      work->next = (work->next + 1) % work->memory.size();
-    };
-  });
+  double own = secondsTogether(
+      cores, seconds, [&](int) { return makeCalls(op, copies, nullptr); });
   return host.times.add(source, own);
 }
 
@@ -83,6 +88,10 @@ constexpr AttentionSizes kShortAttention = {
     .batch = 32, .tokens = 64, .heads = 2, .headSize = 64};
 constexpr AttentionSizes kAttention = {
     .batch = 1, .tokens = 512, .heads = 2, .headSize = 64};
+
+/// Rows that take some 100 us, so that waking the other cores pays.
+constexpr RowSizes kSharedRows = {
+    .tokens = 2048, .width = 512, .vocabulary = 4096};
 
 struct MeasuredKernel {
   mlir::rota::Cost cost; // that the compiler gives it
@@ -196,6 +205,28 @@ bool measureType(const std::string &type, mlir::rota::TypeRates &rates,
   return measureRows(type, rates, host, seconds / 2);
 }
 
+/// Sets what a kernel takes longer, on average, where all cores share it. False
+/// where one cannot be compiled.
+bool measureSharing(Machine &machine, HostRounds &host, double seconds) {
+  std::vector<std::string> sources = rowSources("f32", kSharedRows);
+  sources.resize(2); // normalization and its gradient
+  AttentionSources attention = attentionSources("f32", kAttention);
+  sources.insert(sources.end(), {attention.forward, attention.backward});
+  double each = seconds / double(sources.size()) / 2, longer = 0;
+  for (const std::string &source : sources) {
+    auto alone = measureKernel(host, source, each);
+    if (!alone)
+      return false;
+    Repeated calls = makeCalls(compile(host, source),
+                               copiesOf(int64_t(alone->bytes)), &host.team);
+    double shared = host.times.add("shared " + source,
+                                   secondsShared(host.team, each, calls));
+    longer += shared - alone->seconds;
+  }
+  machine.sharedLaunch = std::max(0.0, longer / double(sources.size()));
+  return true;
+}
+
 struct Streamed {
   double bytes = 0;     // of the kernel's tensors
   double perSecond = 0; // on all cores
@@ -245,6 +276,8 @@ bool measureKernels(Machine &machine, HostRounds &host, double seconds) {
     if (!measureType(name, rates, host,
                      seconds / 2 / double(machine.types.size())))
       return false;
+  if (host.cores > 1 && !measureSharing(machine, host, seconds / 8))
+    return false;
   // Other types: as f32.
   const mlir::rota::TypeRates &single = machine.types["f32"];
   machine.rowFlopsPerSecond = single.rowFlopsPerSecond;

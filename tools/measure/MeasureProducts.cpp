@@ -24,19 +24,26 @@ constexpr int64_t kSizes[] = {32, 128, 512, 2048};
 /// Those that are measured first, whatever the time.
 constexpr int64_t kFirstSizes[] = {128, 512};
 
+/// Sizes of products that all cores share: fewer, since only their ratio to
+/// products of a core of their own is taken from them.
+constexpr int64_t kSharedSizes[] = {128, 512, 2048};
+
 /// One product with operands of its own. Each call takes the next copy of them.
-Repeated makeProduct(const RotaGemm &gemm) {
+/// `cores` divide it; null: all is done on the calling thread.
+Repeated makeProduct(const RotaGemm &gemm, Cores *cores) {
   struct Work {
     RotaGemm gemm;
     int64_t a = 4 * gemm.m * gemm.k, b = 4 * gemm.k * gemm.n; // bytes
     int64_t copy = a + b + 4 * gemm.m * gemm.n;
     WorkMemory memory{copy * copiesOf(copy)};
     int64_t next = 0;
-    RotaContext context = {}; // without cores: all on the calling thread
+    RotaContext context = {};
 
-    explicit Work(const RotaGemm &gemm) : gemm(gemm) {}
+    Work(const RotaGemm &gemm, Cores *cores) : gemm(gemm) {
+      context.cores = cores;
+    }
   };
-  auto work = std::make_shared<Work>(gemm);
+  auto work = std::make_shared<Work>(gemm, cores);
   return [work] {
     int64_t place = work->next, b = place + work->a, c = b + work->b;
     multiplyOnCpu(&work->context, work->gemm, work->memory.at(place),
@@ -45,12 +52,12 @@ Repeated makeProduct(const RotaGemm &gemm) {
   };
 }
 
-/// The first sizes, then the others by their work.
-std::vector<ProductSize> sizesInOrder() {
+/// The products of these sizes: the first sizes, then the others by their work.
+std::vector<ProductSize> sizesInOrder(llvm::ArrayRef<int64_t> all) {
   std::vector<ProductSize> sizes;
-  for (int64_t m : kSizes)
-    for (int64_t n : kSizes)
-      for (int64_t k : kSizes)
+  for (int64_t m : all)
+    for (int64_t n : all)
+      for (int64_t k : all)
         sizes.push_back({1, double(m), double(n), double(k)});
   auto isFirst = [](const ProductSize &size) {
     return llvm::all_of(
@@ -66,28 +73,38 @@ std::vector<ProductSize> sizesInOrder() {
   return sizes;
 }
 
-/// Seconds of one product in each of its forms, one after another, on all cores
-/// at once.
-double secondsOfForms(const ProductSize &size, int32_t type, int cores,
-                      double seconds) {
+enum class CoreUse { OneEach, Shared };
+
+/// Seconds of as many products as there are cores in each of their forms, one
+/// form after another: a product on each core, or each divided among all cores.
+double secondsOfForms(const ProductSize &size, int32_t type, CoreUse use,
+                      HostRounds &host, double seconds) {
   double total = 0;
   llvm::ArrayRef<ProductForm> forms = formsOf(size);
-  for (ProductForm form : forms)
-    total += secondsTogether(cores, seconds / double(forms.size()), [&](int) {
-      return makeProduct(describe(size, form, type));
-    });
+  double each = seconds / double(forms.size());
+  for (ProductForm form : forms) {
+    RotaGemm gemm = describe(size, form, type);
+    total +=
+        use == CoreUse::OneEach
+            ? secondsTogether(host.cores, each,
+                              [&](int) { return makeProduct(gemm, nullptr); })
+            : host.cores *
+                  secondsShared(host.team, each, makeProduct(gemm, &host.team));
+  }
   return total;
 }
 
-std::string nameOf(const ProductSize &size, llvm::StringRef type) {
-  return fmt::format("product {} {}x{}x{}", type.str(), size.m, size.n, size.k);
+std::string nameOf(const ProductSize &size, llvm::StringRef type, CoreUse use) {
+  return fmt::format("{} {} {}x{}x{}",
+                     use == CoreUse::OneEach ? "product" : "shared", type.str(),
+                     size.m, size.n, size.k);
 }
 
-/// Measures all sizes in some `seconds`, but those that do not fit. Adds the
+/// Measures these sizes in some `seconds`, but those that do not fit. Adds the
 /// rates of those that were not known.
-void measureType(std::vector<MeasuredProduct> &products, llvm::StringRef name,
-                 int32_t type, HostRounds &host, double seconds) {
-  std::vector<ProductSize> sizes = sizesInOrder();
+void measureSizes(std::vector<MeasuredProduct> &products,
+                  llvm::ArrayRef<ProductSize> sizes, llvm::StringRef name,
+                  int32_t type, CoreUse use, HostRounds &host, double seconds) {
   WallClock watch;
   double last = 0;
   for (const auto &[index, size] : llvm::enumerate(sizes)) {
@@ -98,9 +115,9 @@ void measureType(std::vector<MeasuredProduct> &products, llvm::StringRef name,
     if (!isFirst && 4 * work > left * last)
       continue;
     double each = std::max(left, 0.0) / double(sizes.size() - index) / 2;
-    double time = secondsOfForms(size, type, host.cores, each);
+    double time = secondsOfForms(size, type, use, host, each);
     last = work / time;
-    double rate = work / host.times.add(nameOf(size, name), time);
+    double rate = work / host.times.add(nameOf(size, name, use), time);
     auto known = llvm::find_if(products, [&](const MeasuredProduct &product) {
       const ProductSize &other = product.size;
       return other.m == size.m && other.n == size.n && other.k == size.k;
@@ -119,7 +136,11 @@ void measureProducts(mlir::rota::Machine &machine, HostRounds &work,
   for (auto [name, type] :
        {std::pair("f32", ROTA_F32), std::pair("bf16", ROTA_BF16)}) {
     mlir::rota::TypeRates &rates = machine.types[name];
-    measureType(rates.products, name, type, work, seconds / 2);
+    measureSizes(rates.products, sizesInOrder(kSizes), name, type,
+                 CoreUse::OneEach, work, 0.32 * seconds);
+    if (work.cores > 1)
+      measureSizes(rates.sharedProducts, sizesInOrder(kSharedSizes), name, type,
+                   CoreUse::Shared, work, 0.18 * seconds);
     rates.flopsPerSecond = 0;
     for (const MeasuredProduct &product : rates.products)
       rates.flopsPerSecond =

@@ -29,24 +29,25 @@ double threadSeconds() {
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
-/// The median processor time of `run`, which has run once before.
-double sample(double budget, const Repeated &run) {
+/// Times of `run` on a clock. It has run once before.
+std::vector<double> sample(double budget, const Repeated &run,
+                           double (*clock)()) {
   std::vector<double> samples;
   double begin = wallSeconds();
   int repeat = 1;
   while (samples.size() < kLeastSamples ||
          (samples.size() < kMostSamples && wallSeconds() - begin < budget)) {
-    double start = threadSeconds();
+    double start = clock();
     for (int i = 0; i < repeat; ++i)
       run();
-    double seconds = threadSeconds() - start;
+    double seconds = clock() - start;
     if (samples.empty() && seconds < kLeastSample && repeat < (1 << 20)) {
       repeat *= seconds < kLeastSample / 8 ? 8 : 2;
       continue;
     }
     samples.push_back(seconds / repeat);
   }
-  return median(samples);
+  return samples;
 }
 
 } // namespace
@@ -64,7 +65,7 @@ double secondsTogether(int cores, double budget,
       Repeated work = make(thread);
       work(); // compiles products, maps memory
       start.arrive_and_wait();
-      seconds[thread] = sample(budget, work);
+      seconds[thread] = median(sample(budget, work, threadSeconds));
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -72,6 +73,14 @@ double secondsTogether(int cores, double budget,
   for (double each : seconds)
     rate += 1 / each;
   return cores / rate;
+}
+
+double secondsShared(Cores &cores, double budget, const Repeated &work) {
+  ComputeToken token(cores);
+  work(); // compiles products, maps memory
+  std::vector<double> times = sample(budget, work, wallSeconds);
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 4];
 }
 
 double freeShare(int cores) {

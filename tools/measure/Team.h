@@ -5,6 +5,7 @@
 #ifndef ROTA_TOOLS_MEASURE_TEAM_H
 #define ROTA_TOOLS_MEASURE_TEAM_H
 
+#include "runtime/device/Cores.h"
 #include "tools/Median.h"
 
 #include <algorithm>
@@ -26,6 +27,12 @@ using Repeated = std::function<void()>;
 /// some `budget` seconds, after three repetitions at least.
 double secondsTogether(int cores, double budget,
                        const std::function<Repeated(int thread)> &make);
+
+/// Repeats work that divides itself among `cores`, of which the calling thread
+/// takes one. Returns its seconds of wall-clock time, since threads sleep while
+/// others work: what a quarter of the repetitions take at most, so that other
+/// programs count less. Ends as secondsTogether does.
+double secondsShared(Cores &cores, double budget, const Repeated &work);
 
 /// The copies of work's memory that are used one after another, so that it is
 /// as cold as a trainer's: more than a core's own caches hold, but not all that

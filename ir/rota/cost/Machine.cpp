@@ -172,13 +172,20 @@ double Machine::secondsOfOp(Operation *op) const {
     return 0;
   Type type = op->getNumOperands() > 0 ? getElementTypeOrSelf(op->getOperand(0))
                                        : getElementTypeOrSelf(op->getResult(0));
-  double work =
-      cost.form == WorkForm::Product
-          ? secondsOfProduct(computedSize(op, cost.product, cores > 0), type)
-      : cost.form == WorkForm::Rows
-          ? secondsOfRows(cost, type)
-          : secondsOfAttention(cost, seenKeys(op), type);
-  return launch + std::max(work, cost.bytes() / reachedMemory(cost.bytes()));
+  double memory = cost.bytes() / reachedMemory(cost.bytes());
+  if (cost.form == WorkForm::Product)
+    return launch +
+           std::max(memory,
+                    secondsOfProduct(computedSize(op, cost.product, cores > 0),
+                                     type));
+  return secondsOfKernel(
+      std::max(memory, cost.form == WorkForm::Rows
+                           ? secondsOfRows(cost, type)
+                           : secondsOfAttention(cost, seenKeys(op), type)));
+}
+
+double Machine::secondsOfKernel(double seconds) const {
+  return launch + std::min(seconds + sharedLaunch, seconds * coresOfRank);
 }
 
 const NetworkLevel &Machine::levelOf(const MeshGroup &group) const {
@@ -217,9 +224,12 @@ double Machine::secondsOfMessage(double bytes, const MeshGroup &group) const {
 
 Machine Machine::sharedBy(int64_t ranks) const {
   Machine part = *this;
-  if (cores == 0 || ranks <= 1)
+  if (cores == 0)
     return part;
-  auto sharers = double(std::min(ranks, cores));
+  auto sharers = double(std::clamp<int64_t>(ranks, 1, cores));
+  double sharing = cores > 1 ? 1 - std::log(sharers) / std::log(cores) : 0;
+  part.sharedLaunch *= sharing;
+  part.coresOfRank = double(cores) / sharers;
   for (auto &[name, rates] : part.types) {
     rates.flopsPerSecond /= sharers;
     rates.rowFlopsPerSecond /= sharers;
@@ -227,8 +237,15 @@ Machine Machine::sharedBy(int64_t ranks) const {
     rates.attentionBackward /= sharers;
     rates.elementsPerSecond /= sharers;
     rates.specialFunctionsPerSecond /= sharers;
-    for (MeasuredProduct &product : rates.products)
-      product.flopsPerSecond /= sharers;
+    for (MeasuredProduct &product : rates.products) {
+      double alone = product.flopsPerSecond,
+             shared = rates.sharedProducts.empty()
+                          ? alone
+                          : measuredRate(rates.sharedProducts, product.size);
+      product.flopsPerSecond =
+          alone * std::pow(shared / alone, sharing) / sharers;
+    }
+    rates.sharedProducts.clear();
   }
   part.units = std::max(1.0, units / sharers);
   part.rowFlopsPerSecond /= sharers;

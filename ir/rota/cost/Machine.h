@@ -33,6 +33,9 @@ struct MeasuredProduct {
 struct TypeRates {
   double flopsPerSecond = 0;             // peak of matrix products
   std::vector<MeasuredProduct> products; // empty: tiles and waves say the rate
+  /// Products that are each divided among all cores of a host, where they are
+  /// known; those of `products` have a core of their own.
+  std::vector<MeasuredProduct> sharedProducts;
   /// Rates of attention and of kernels that are no products, where they are
   /// known by type; 0: the machine's.
   double attentionForward = 0, attentionBackward = 0, rowFlopsPerSecond = 0;
@@ -88,6 +91,9 @@ struct Machine {
   double attentionForward = 1, attentionBackward = 1;
   double rowFlopsPerSecond = 5e11; // of kernels that are no products
   double launch = 0;               // seconds of a kernel beside its work
+  /// Seconds more of a kernel that the cores of a rank share.
+  double sharedLaunch = 0;
+  double coresOfRank = 1; // set by `sharedBy`
 
   double memoryBytes = 0;             // of a device; 0: not said
   double memoryBytesPerSecond = 1e15; // peak
@@ -118,6 +124,9 @@ struct Machine {
   double peakOf(StringRef elementType) const; // "bf16"
 
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
+  /// Seconds of a kernel that is no product, of which `seconds` are its work:
+  /// the cores of a rank share it where that is sooner.
+  double secondsOfKernel(double seconds) const;
   /// Seconds of the arithmetic of work that is no product.
   double secondsOfRows(const Cost &cost, Type elementType) const;
   /// Seconds of attention's arithmetic, where a query sees `seenKeys` keys on
@@ -145,7 +154,9 @@ struct Machine {
            network.front().reached();
   }
 
-  /// This machine as one of `ranks` ranks finds it: its part of the cores.
+  /// This machine as one of `ranks` ranks finds it: its part of the cores. What
+  /// it costs to share kernels and products among all cores falls with the
+  /// logarithm of the ranks, to nothing where each has one core.
   Machine sharedBy(int64_t ranks) const;
 
   /// Reads a machine. Nothing, with the place, the value and the rule in

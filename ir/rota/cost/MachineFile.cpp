@@ -71,15 +71,17 @@ void visitRates(Visitor &visitor, TypeRates &rates) {
       visitor.number("special_functions_per_second",
                      rates.specialFunctionsPerSecond, functionsRule);
     });
-  if (!visitor.isGiven("products", !rates.products.empty()))
-    return;
-  visitor.list("products", rates.products, [&](MeasuredProduct &product) {
-    visitor.number("batch", product.size.batch, sizeRule);
-    visitor.number("m", product.size.m, sizeRule);
-    visitor.number("n", product.size.n, sizeRule);
-    visitor.number("k", product.size.k, sizeRule);
-    visitor.number("flops_per_second", product.flopsPerSecond, flopsRule);
-  });
+  for (auto [key, products] :
+       {std::pair("products", &rates.products),
+        std::pair("shared_products", &rates.sharedProducts)})
+    if (visitor.isGiven(key, !products->empty()))
+      visitor.list(key, *products, [&](MeasuredProduct &product) {
+        visitor.number("batch", product.size.batch, sizeRule);
+        visitor.number("m", product.size.m, sizeRule);
+        visitor.number("n", product.size.n, sizeRule);
+        visitor.number("k", product.size.k, sizeRule);
+        visitor.number("flops_per_second", product.flopsPerSecond, flopsRule);
+      });
 }
 
 /// Visits the keys of a file in their order, each with its variable.
@@ -108,6 +110,8 @@ void visitMachine(Visitor &visitor, Machine &machine) {
   });
   visitor.number("row_flops_per_second", machine.rowFlopsPerSecond, flopsRule);
   visitor.number("launch_seconds", machine.launch, launchRule);
+  if (visitor.isGiven("shared_launch_seconds", machine.sharedLaunch > 0))
+    visitor.number("shared_launch_seconds", machine.sharedLaunch, launchRule);
   visitor.object("memory", [&] {
     visitor.number("bytes", machine.memoryBytes, memoryRule);
     visitor.number("bytes_per_second", machine.memoryBytesPerSecond,

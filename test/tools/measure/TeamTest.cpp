@@ -2,6 +2,7 @@
 //
 // The threads that measure. How long anything takes is not tested.
 #include "tools/measure/Team.h"
+#include "runtime/device/Context.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -30,6 +31,23 @@ TEST(Team, EachThreadRepeatsWorkOfItsOwn) {
   EXPECT_EQ(std::set<std::thread::id>(ids, ids + kThreads).size(), kThreads);
   for (int each : calls)
     EXPECT_GE(each, 4); // one before the three that are measured
+}
+
+TEST(Team, SharedWorkHasTheCoresOfTheTeam) {
+  constexpr int kPieces = 64;
+  Cores cores(3);
+  RotaContext context;
+  context.cores = &cores;
+  int calls = 0;
+  std::atomic<int> pieces = 0;
+  double seconds = secondsShared(cores, 0, [&] {
+    ++calls;
+    EXPECT_EQ(threadLimit(&context), 3);
+    parallelPieces(&context, kPieces, [&](int64_t) { ++pieces; });
+  });
+  EXPECT_GE(seconds, 0);
+  EXPECT_GE(calls, 4);
+  EXPECT_EQ(pieces, calls * kPieces);
 }
 
 TEST(Team, FreeShareIsAShare) {
