@@ -97,27 +97,28 @@ static int64_t panelRows(const RotaGemm &g) {
 
 /// Tiles of a PanelProduct: those that take the least time on so many threads,
 /// if they have work enough. A tile packs its columns of B, and reads or packs
-/// its rows of A. To pack a vector takes as long as so many products of one.
-static GemmTiles tilePanels(const RotaGemm &g, int threads) {
-  constexpr int64_t kUnitM = 64, kUnitN = 48;
-  constexpr int64_t kPackB = 6, kReadA = 3, kPackA = 14;
-  int64_t mostM = std::min<int64_t>(g.m, 1024);
-  int64_t mostN = std::min<int64_t>(g.n, 384);
+/// its rows of A.
+static GemmTiles tilePanels(const RotaGemm &g, const PanelTiling &tiling,
+                            int threads) {
+  int64_t mostM = std::min(g.m, tiling.mostM);
+  int64_t mostN = std::min(g.n, tiling.mostN);
+  int64_t costA = g.transposeA ? tiling.packA : tiling.readA;
   auto timeOf = [&](int64_t m, int64_t n) {
-    int64_t operands = kPackB * n + (g.transposeA ? kPackA : kReadA) * m;
+    int64_t operands = tiling.packB * n + costA * m;
     int64_t tiles = g.batch * ceilDiv(g.m, m) * ceilDiv(g.n, n);
     return ceilDiv(tiles, threads) * (m * n + operands);
   };
   GemmTiles best = {};
   best.tileM = mostM;
   best.tileN = mostN;
-  if (mostM * mostN * g.k < 2 * kMinTileWork)
+  if (mostM * mostN * g.k < 2 * tiling.leastWork)
     return best;
   int64_t least = timeOf(mostM, mostN);
-  for (int64_t m = kUnitM; m < mostM + kUnitM; m += kUnitM)
-    for (int64_t n = kUnitN; n < mostN + kUnitN; n += kUnitN) {
+  int64_t unitM = tiling.unitM, unitN = tiling.unitN;
+  for (int64_t m = unitM; m < mostM + unitM; m += unitM)
+    for (int64_t n = unitN; n < mostN + unitN; n += unitN) {
       int64_t tileM = std::min(m, mostM), tileN = std::min(n, mostN);
-      if (tileM * tileN * g.k < kMinTileWork)
+      if (tileM * tileN * g.k < tiling.leastWork)
         continue;
       int64_t time = timeOf(tileM, tileN);
       if (time >= least)
@@ -158,8 +159,9 @@ static GemmTiles tileCalls(const RotaGemm &g) {
 }
 
 GemmTiles tileGemm(const RotaGemm &g, int threads) {
+  const PanelKernels *kernels = PanelProduct::kernelsFor(g);
   GemmTiles cut =
-      PanelProduct::serves(g) ? tilePanels(g, threads) : tileCalls(g);
+      kernels ? tilePanels(g, kernels->sizes.tiling, threads) : tileCalls(g);
   cut.countM = ceilDiv(g.m, cut.tileM);
   cut.countN = ceilDiv(g.n, cut.tileN);
   return cut;

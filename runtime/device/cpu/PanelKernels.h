@@ -4,9 +4,10 @@
 // of processor.
 //
 // Operands are bf16. A *pair* is two neighbours along k, the first in the low
-// half of 32 bits; what has no partner has zero. A *panel* holds rows of A, or
-// columns of B, as [pairs][vectors][lanes], so that a vector has the same pair
-// of k of neighbouring rows or columns.
+// half of 32 bits; what has no partner has zero. A *panel* holds columns of B
+// as [pairs][vectors][lanes], so that a vector has the same pair of k of
+// neighbouring columns. Rows of A are read where they lie, or packed in the
+// form that suits the processor.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_PANELKERNELS_H
 #define ROTA_RUNTIME_DEVICE_CPU_PANELKERNELS_H
 
@@ -23,12 +24,18 @@ struct PanelSource {
   int64_t k; // elements
 };
 
-/// Pairs of some rows of A, where they lie or in a panel, and a panel of B.
+/// Rows of A: pair p of row r is at `data + r * strideRow + p * stridePair`, in
+/// bytes.
+struct PanelRows {
+  const char *data;
+  int64_t strideRow, stridePair;
+};
+
+/// Some rows of A and a panel of B.
 struct PanelBlock {
   int64_t pairs;
-  const char *a;
-  int64_t strideRow, stridePair; // of A, in bytes
-  const char *b;
+  PanelRows a;
+  const char *b = nullptr;
 };
 
 /// Where sums go. Rows are `stride` elements apart.
@@ -39,26 +46,67 @@ struct PanelResult {
   bool adds;   // to what is there
 };
 
-struct PanelKernels {
-  int lanes;   // of a vector
-  int rows;    // the most that are multiplied at a time; divides `lanes`
-  int vectors; // of a panel of B; one of A has one
+/// How a product is cut into tiles, each of which one thread computes.
+struct PanelTiling {
+  /// Tiles are multiples of so many rows and columns, up to the most.
+  int64_t unitM, unitN, mostM, mostN;
+  /// Multiplications below which no tile is cut.
+  int64_t leastWork;
+  /// To pack a column of B, or to read or pack a row of A, takes as long as the
+  /// products of so many rows, or columns, with it.
+  int64_t packB, readA, packA;
+};
 
-  /// Packs `columns` columns of the source, the first of which is `first`, into
-  /// panels of so many vectors. The last panel ends with vectors that have no
-  /// numbers, and its last vector with zeros.
+struct PanelSizes {
+  int lanes;   // of a vector
+  int pairs;   // multiplied at a time; zeros complete what is packed
+  int rows;    // the most that are multiplied at a time
+  int vectors; // of a panel of B
+  /// Rows of A are read where they lie in multiples of so many, others packed.
+  int rowsInPlace;
+  /// Bytes: rows whose distance is a multiple of them share places in the first
+  /// cache, and are packed. 0 where this costs more than it saves.
+  int64_t crowdedStride = 0;
+  /// Pairs of k in a block: some rows of A and the panel of B that they meet
+  /// stay in the first caches.
+  int64_t mostPairs;
+  /// Bytes of B that are packed at a time, for the second-level cache.
+  int64_t packedBytes;
+  /// Whether results that are added to are read before the products.
+  bool readsResultFirst = false;
+  PanelTiling tiling = {};
+};
+
+struct PanelKernels {
+  PanelSizes sizes;
+
+  /// Set up registers of the calling thread, and free them; null where there
+  /// are none to set up. The other functions run in between.
+  void (*begin)();
+  void (*end)();
+  /// Packs `columns` columns of B, the first of which is `first`, into panels
+  /// of so many vectors. The last panel ends with vectors that have no numbers,
+  /// and its last vector with zeros.
   void (*pack)(const PanelSource &source, int64_t first, int64_t columns,
                int vectorsOfPanel, char *panels);
-  /// Sums over the block's pairs, in order: [rows][vectors * lanes].
-  void (*multiply)(const PanelBlock &block, int rows, int vectors, float *sums);
+  /// Packs rows of A, up to a multiple of the lanes, with `pairs` of each.
+  void (*packRows)(const PanelSource &source, int64_t first, int64_t rows,
+                   char *to);
+  /// Packed rows from `row` on, a multiple of PanelSizes::rows.
+  PanelRows (*packedRows)(const char *packed, int64_t row, int64_t pairs);
+  /// Sums over the block's pairs, in order, and stores them.
+  void (*multiply)(const PanelBlock &block, int64_t rows, int64_t columns,
+                   const PanelResult &result);
   /// Stores `rows` x `columns` sums, rows of which are `stride` floats apart.
   /// Rounds to bf16 once, to nearest even.
   void (*store)(const float *sums, int64_t stride, int64_t rows,
                 int64_t columns, const PanelResult &result);
 };
 
-/// Kernels for AVX-512 BF16; null where the processor has none, or has AMX, of
-/// which oneDNN makes more.
+/// The kernels of this processor; null where products are left to oneDNN.
+const PanelKernels *panelKernels();
+
+/// Kernels for AVX-512 BF16; null where the processor has none.
 const PanelKernels *panelKernelsOfAvx512();
 
 } // namespace rota

@@ -8,18 +8,9 @@
 namespace rota {
 namespace {
 
-/// Pairs of k in a block: some rows of A and the panel of B that they meet stay
-/// in the first two levels of cache.
-constexpr int64_t kMostPairs = 512;
 constexpr int64_t kPairBytes = 4, kLineBytes = 64;
-/// Bytes of B that are packed at a time: most of a second-level cache of 1 MiB,
-/// which packed rows of A share. With half of it, weight gradients take 3 %
-/// longer, since their rows of A are packed twice as often.
-constexpr int64_t kPackedBytes = 800 << 10;
 /// Rows of A that are packed at a time.
 constexpr int64_t kPackedRows = 64;
-/// The largest block of sums.
-constexpr int64_t kMostSums = 512;
 
 /// `k` elements from `data` on, which lie `stride` elements apart, or else the
 /// columns do.
@@ -37,6 +28,31 @@ PanelSource partOf(PanelSource source, int64_t k, int64_t count) {
   source.k = count;
   return source;
 }
+
+/// Whether all rows of A are packed.
+bool packsRows(const RotaGemm &g, const PanelSizes &sizes) {
+  int64_t crowded = sizes.crowdedStride;
+  return g.transposeA || g.k % (2 * sizes.pairs) != 0 ||
+         (crowded > 0 && g.lda * elementBytes(g.typeA) % crowded == 0);
+}
+
+/// Registers of the calling thread that kernels set up.
+class Registers {
+public:
+  explicit Registers(const PanelKernels &kernels) : kernels(kernels) {
+    if (kernels.begin)
+      kernels.begin();
+  }
+  ~Registers() {
+    if (kernels.end)
+      kernels.end();
+  }
+  Registers(const Registers &) = delete;
+  Registers &operator=(const Registers &) = delete;
+
+private:
+  const PanelKernels &kernels;
+};
 
 } // namespace
 
@@ -80,38 +96,50 @@ private:
 };
 
 PanelProduct::PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels)
-    : g(gemm), kernels(&kernels), packsA(gemm.transposeA || gemm.k % 2 != 0),
-      panelWidth(kernels.vectors * kernels.lanes),
-      depth(evenPart(gemm.k, 2 * kMostPairs, 2 * kernels.lanes)) {
-  int64_t bytes = ceilDiv(depth, 2) * panelWidth * kPairBytes;
-  int64_t panels = std::max<int64_t>(kPackedBytes / bytes, 1);
+    : g(gemm), kernels(&kernels), sizes(kernels.sizes),
+      rowsInPlace(packsRows(gemm, sizes)
+                      ? 0
+                      : gemm.m / sizes.rowsInPlace * sizes.rowsInPlace),
+      panelWidth(sizes.vectors * sizes.lanes),
+      depth(evenPart(gemm.k, 2 * sizes.mostPairs, 2 * sizes.lanes)) {
+  int64_t bytes = pairsOf(depth) * panelWidth * kPairBytes;
+  int64_t panels = std::max<int64_t>(sizes.packedBytes / bytes, 1);
   groupColumns = evenPart(ceilDiv(g.n, panelWidth), panels, 1) * panelWidth;
 }
 
+const PanelKernels *PanelProduct::kernelsFor(const RotaGemm &gemm) {
+  bool isBf16 = gemm.typeA == ROTA_BF16 && gemm.typeB == ROTA_BF16;
+  return isBf16 ? panelKernels() : nullptr;
+}
+
 std::optional<PanelProduct> PanelProduct::make(const RotaGemm &gemm) {
-  const PanelKernels *kernels = panelKernelsOfAvx512();
-  if (!kernels || gemm.typeA != ROTA_BF16 || gemm.typeB != ROTA_BF16)
-    return std::nullopt;
-  return PanelProduct(gemm, *kernels);
+  if (const PanelKernels *kernels = kernelsFor(gemm))
+    return PanelProduct(gemm, *kernels);
+  return std::nullopt;
+}
+
+int64_t PanelProduct::pairsOf(int64_t k) const {
+  return ceilDiv(k, 2 * sizes.pairs) * sizes.pairs;
 }
 
 void PanelProduct::run(const void *a, const void *b, void *c,
                        Scratch &scratch) const {
-  int64_t pairs = ceilDiv(depth, 2);
+  int64_t pairs = pairsOf(depth);
   // Sums of several blocks are rounded once.
   bool keepsSums = g.typeC == ROTA_BF16 && depth < g.k;
   int64_t bytesB = pairs * groupColumns * kPairBytes;
-  int64_t bytesA = packsA ? pairs * kPackedRows * kPairBytes : 0;
+  int64_t bytesA = rowsInPlace < g.m ? pairs * kPackedRows * kPairBytes : 0;
   int64_t bytesC = keepsSums ? g.m * g.n * int64_t(sizeof(float)) : 0;
   auto *memory = static_cast<char *>(scratch.get(bytesB + bytesA + bytesC));
   auto *sums = reinterpret_cast<float *>(memory + bytesB + bytesA);
   PanelResult result{c, g.ldc, g.typeC == ROTA_BF16, g.accumulate != 0};
   PanelSource wholeA = sourceOf(a, g.lda, g.transposeA != 0, g.k);
   PanelSource wholeB = sourceOf(b, g.ldb, g.transposeB == 0, g.k);
+  Registers registers(*kernels);
   for (int64_t k = 0; k < g.k; k += depth) {
     int64_t count = std::min(depth, g.k - k);
     Block block{partOf(wholeA, k, count), partOf(wholeB, k, count), result,
-                ceilDiv(count, 2),        memory + bytesB,          memory};
+                pairsOf(count),           memory + bytesB,          memory};
     if (keepsSums)
       block.c = {sums, g.n, /*isBf16=*/false, /*adds=*/k > 0};
     else
@@ -125,72 +153,68 @@ void PanelProduct::run(const void *a, const void *b, void *c,
 void PanelProduct::addBlock(const Block &block) const {
   for (int64_t column = 0; column < g.n; column += groupColumns) {
     ColumnGroup group{block, column, std::min(groupColumns, g.n - column)};
-    kernels->pack(block.b, group.first, group.count, kernels->vectors,
+    kernels->pack(block.b, group.first, group.count, sizes.vectors,
                   block.packedB);
-    if (packsA)
-      multiplyPacked(group);
-    else
-      multiplyInPlace(group);
+    multiplyInPlace(group);
+    multiplyPacked(group);
   }
 }
 
 void PanelProduct::multiplyInPlace(const ColumnGroup &group) const {
   const PanelSource &a = group.block.a;
   int64_t panels = ceilDiv(group.count, panelWidth);
-  for (int64_t row = 0; row < g.m; row += kernels->rows) {
-    int64_t rows = std::min<int64_t>(kernels->rows, g.m - row);
+  for (int64_t row = 0; row < rowsInPlace; row += sizes.rows) {
+    int64_t rows = std::min<int64_t>(sizes.rows, rowsInPlace - row);
     const char *data = a.data + row * a.strideColumn;
     Prefetch next(data + rows * a.strideColumn, a.strideColumn,
                   std::min(rows, g.m - row - rows), a.k * a.strideK, panels);
     multiplyPanels(group,
-                   {group.block.pairs, data, a.strideColumn, kPairBytes,
-                    /*b=*/nullptr},
-                   row, rows, next);
+                   {group.block.pairs, {data, a.strideColumn, kPairBytes}}, row,
+                   rows, next);
   }
 }
 
 void PanelProduct::multiplyPacked(const ColumnGroup &group) const {
   const Block &block = group.block;
   const PanelSource &a = block.a;
-  int64_t panels = ceilDiv(group.count, panelWidth), lanes = kernels->lanes;
-  for (int64_t first = 0; first < g.m; first += kPackedRows) {
+  int64_t panels = ceilDiv(group.count, panelWidth);
+  for (int64_t first = rowsInPlace; first < g.m; first += kPackedRows) {
     int64_t count = std::min(kPackedRows, g.m - first);
-    kernels->pack(a, first, count, /*vectorsOfPanel=*/1, block.packedA);
+    kernels->packRows(a, first, count, block.packedA);
     int64_t left = std::min(kPackedRows, g.m - first - count);
-    Prefetch next(a.data + (first + count) * a.strideColumn, a.strideK,
-                  left > 0 && g.transposeA ? a.k : 0, left * a.strideColumn,
-                  ceilDiv(count, kernels->rows) * panels);
-    for (int64_t row = 0; row < count; row += kernels->rows) {
-      // Rows that are multiplied at a time are lanes of one vector.
-      int64_t pair = row / lanes * lanes * block.pairs + row % lanes;
-      multiplyPanels(group,
-                     {block.pairs, block.packedA + pair * kPairBytes,
-                      kPairBytes, lanes * kPairBytes, /*b=*/nullptr},
-                     first + row, std::min<int64_t>(kernels->rows, count - row),
-                     next);
-    }
+    const char *rest = a.data + (first + count) * a.strideColumn;
+    int64_t steps = ceilDiv(count, sizes.rows) * panels;
+    Prefetch next = g.transposeA ? Prefetch(rest, a.strideK, left > 0 ? a.k : 0,
+                                            left * a.strideColumn, steps)
+                                 : Prefetch(rest, a.strideColumn, left,
+                                            a.k * a.strideK, steps);
+    for (int64_t row = 0; row < count; row += sizes.rows)
+      multiplyPanels(
+          group,
+          {block.pairs, kernels->packedRows(block.packedA, row, block.pairs)},
+          first + row, std::min<int64_t>(sizes.rows, count - row), next);
   }
 }
 
 void PanelProduct::multiplyPanels(const ColumnGroup &group, PanelBlock operands,
                                   int64_t row, int64_t rows,
                                   Prefetch &next) const {
-  alignas(64) float sums[kMostSums];
   PanelResult result = group.block.c;
   int64_t bytes = result.isBf16 ? 2 : 4, stride = result.stride * bytes;
   char *c =
       static_cast<char *>(result.data) + row * stride + group.first * bytes;
+  int64_t ahead = sizes.readsResultFirst ? panelWidth : 0;
   for (int64_t column = 0; column < group.count; column += panelWidth) {
-    int64_t columns = std::min(panelWidth, group.count - column);
-    result.data = c + column * bytes;
+    int64_t asked = std::min(panelWidth, group.count - column - ahead) * bytes;
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t byte = 0; byte < columns * bytes; byte += kLineBytes)
-        __builtin_prefetch(c + i * stride + column * bytes + byte, /*rw=*/1);
+      for (int64_t byte = 0; byte < asked; byte += kLineBytes)
+        __builtin_prefetch(c + i * stride + (column + ahead) * bytes + byte,
+                           /*rw=*/1);
     next.step();
     operands.b = group.panel(column);
-    auto vectors = int(ceilDiv(columns, kernels->lanes));
-    kernels->multiply(operands, int(rows), vectors, sums);
-    kernels->store(sums, vectors * kernels->lanes, rows, columns, result);
+    result.data = c + column * bytes;
+    kernels->multiply(operands, rows,
+                      std::min(panelWidth, group.count - column), result);
   }
 }
 

@@ -25,10 +25,10 @@ public:
   /// The types must be bf16 by bf16.
   PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels);
 
-  /// With the kernels of this processor; nothing where it has none for the
-  /// types.
+  /// The kernels of this processor for the types; null where it has none.
+  static const PanelKernels *kernelsFor(const RotaGemm &gemm);
+  /// With these kernels; nothing where there are none.
   static std::optional<PanelProduct> make(const RotaGemm &gemm);
-  static bool serves(const RotaGemm &gemm) { return bool(make(gemm)); }
 
   /// Runs on the calling thread, to which `scratch` belongs.
   void run(const void *a, const void *b, void *c, Scratch &scratch) const;
@@ -43,9 +43,13 @@ private:
   void multiplyPanels(const ColumnGroup &group, PanelBlock operands,
                       int64_t row, int64_t rows, Prefetch &next) const;
 
+  /// In so many elements of k, with zeros that complete them.
+  int64_t pairsOf(int64_t k) const;
+
   RotaGemm g;
   const PanelKernels *kernels;
-  bool packsA;          // else its pairs are read where they lie
+  PanelSizes sizes;     // of the kernels
+  int64_t rowsInPlace;  // of A, from the first on; others are packed
   int64_t panelWidth;   // columns of a panel of B
   int64_t depth;        // elements of k in a block
   int64_t groupColumns; // of B that are packed at a time

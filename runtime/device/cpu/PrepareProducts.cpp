@@ -28,7 +28,7 @@ public:
                 void *) override {
     if (findFault(gemm) || gemm.m * gemm.n * gemm.k == 0)
       return; // no tile is run
-    if (PanelProduct::serves(gemm))
+    if (PanelProduct::kernelsFor(gemm))
       return; // nothing is compiled
     for (const RotaGemm &tile : tilesOf(gemm, tileGemm(gemm, /*threads=*/1)))
       byBytes.try_emplace({reinterpret_cast<const char *>(&tile), sizeof tile},

@@ -15,7 +15,14 @@
 
 namespace rota::plain {
 
-constexpr int kLanes = 8, kRows = 4, kVectors = 2;
+constexpr int kLanes = 8, kPairs = 1, kRows = 4, kVectors = 2;
+constexpr PanelSizes kSizes = {.lanes = kLanes,
+                               .pairs = kPairs,
+                               .rows = kRows,
+                               .vectors = kVectors,
+                               .rowsInPlace = 1,
+                               .mostPairs = 512,
+                               .packedBytes = 800 << 10};
 typedef float Floats __attribute__((ext_vector_type(kLanes)));
 typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
 
@@ -29,7 +36,8 @@ static inline Floats addProducts(Floats sums, Pairs a, Pairs b) {
   return sums + second(a) * second(b) + first(a) * first(b);
 }
 
-#include "runtime/device/cpu/PanelKernels.inc"
+#include "runtime/device/cpu/PanelMemory.inc"
+#include "runtime/device/cpu/PanelVectors.inc"
 
 } // namespace rota::plain
 
