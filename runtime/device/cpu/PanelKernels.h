@@ -109,6 +109,16 @@ const PanelKernels *panelKernels();
 /// Kernels for AVX-512 BF16; null where the processor has none.
 const PanelKernels *panelKernelsOfAvx512();
 
+/// Whether the processor has AMX with products of bf16.
+bool hasAmx();
+/// Whether it has, and this process may use it: asks the system once.
+bool mayUseAmx();
+/// Kernels for AMX, which run where mayUseAmx() alone.
+const PanelKernels &panelKernelsOfAmx();
+
+/// Whether two small products by these kernels are those of a plain loop.
+bool agreeWithPlainLoop(const PanelKernels &kernels);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_DEVICE_CPU_PANELKERNELS_H

@@ -5,8 +5,9 @@
 // and a block of sums stays in registers.
 //
 // An element of the result is the sum of parts of k, in order, each of which is
-// summed in order from zero. The parts depend on k alone, so the bits of an
-// element do not depend on the tile that has it.
+// summed in order from zero; AMX starts from the result itself where this is
+// f32. The parts depend on k alone, so the bits of an element do not depend on
+// the tile that has it.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_PANELPRODUCT_H
 #define ROTA_RUNTIME_DEVICE_CPU_PANELPRODUCT_H
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of panels by the kernels of this processor, and by kernels of small
-// vectors in plain C++, which any processor can run.
+// Products of panels by kernels of small vectors and of tiles in plain C++,
+// which any processor can run, by those for AVX-512, and by those for AMX,
+// whose instructions are emulated on a processor without it.
 #include "runtime/device/cpu/PanelProduct.h"
 #include "test/runtime/GemmCase.h"
+#include "test/runtime/device/cpu/EmulatedTiles.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <optional>
 #include <random>
+#include <string>
 #include <utility>
 
 namespace rota::plain {
@@ -41,6 +45,33 @@ static inline Floats addProducts(Floats sums, Pairs a, Pairs b) {
 
 } // namespace rota::plain
 
+namespace rota::tiles {
+
+constexpr int kLanes = 16, kPairs = 16;
+typedef float Floats __attribute__((ext_vector_type(kLanes)));
+typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
+
+struct Tiles {
+  static test::TileRegisters &registers() { return test::TileRegisters::get(); }
+  static void configure(const void *shapes) { registers().configure(shapes); }
+  static void release() { registers().release(); }
+  template <int kTile> static void zero() { registers().zero(kTile); }
+  template <int kTile> static void load(const void *from, int64_t stride) {
+    registers().load(kTile, from, stride);
+  }
+  template <int kTile> static void store(void *to, int64_t stride) {
+    registers().store(kTile, to, stride);
+  }
+  template <int kSums, int kA, int kB> static void addProducts() {
+    registers().addProducts(kSums, kA, kB);
+  }
+};
+
+#include "runtime/device/cpu/PanelMemory.inc"
+#include "runtime/device/cpu/PanelTiles.inc"
+
+} // namespace rota::tiles
+
 using namespace rota;
 using namespace rota::test;
 
@@ -66,12 +97,41 @@ Buffer multiply(const RotaGemm &g, const PanelKernels &kernels,
   return c;
 }
 
-class PanelKernelsTest : public testing::TestWithParam<bool> {
+enum class Kind { PlainVectors, Avx512, PlainTiles, Amx };
+
+class PanelKernelsTest : public testing::TestWithParam<Kind> {
 protected:
   void SetUp() override {
-    kernels = GetParam() ? panelKernelsOfAvx512() : &plain::kKernels;
-    if (!kernels)
-      GTEST_SKIP() << "this processor has no AVX-512 BF16";
+    switch (GetParam()) {
+    case Kind::PlainVectors:
+      kernels = &plain::kKernels;
+      break;
+    case Kind::Avx512:
+      kernels = panelKernelsOfAvx512();
+      if (!kernels)
+        GTEST_SKIP() << "this processor has no AVX-512 BF16";
+      break;
+    case Kind::PlainTiles:
+      kernels = &tiles::kKernels;
+      break;
+    case Kind::Amx:
+      setUpAmx();
+    }
+  }
+
+  void TearDown() override {
+    EXPECT_FALSE(TileRegisters::get().isConfigured());
+  }
+
+  void setUpAmx() {
+    bool hasVectors = __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512vl");
+    if (!hasVectors || (hasAmx() && !mayUseAmx()))
+      GTEST_SKIP() << "this processor has no AVX-512, or the system gives no "
+                      "tiles";
+    if (!hasAmx())
+      emulator.emplace();
+    kernels = &panelKernelsOfAmx();
   }
 
   void check(const RotaGemm &g, int64_t tileM, int64_t tileN) {
@@ -86,6 +146,7 @@ protected:
   }
 
   const PanelKernels *kernels = nullptr;
+  std::optional<EmulatedAmx> emulator;
 };
 
 /// Whole and partial panels and vectors, odd k, rows with gaps; the bits of an
@@ -112,22 +173,58 @@ TEST_P(PanelKernelsTest, AddsPartsOfK) {
 }
 
 TEST_P(PanelKernelsTest, KeepsWhatIsNoNumber) {
-  RotaGemm g = describeGemm(1, 5, 20, 7, false, true, ROTA_BF16, ROTA_BF16,
-                            ROTA_BF16, false, 0);
-  Operands in(g);
-  in.a.set(0, NAN);
-  in.a.set(g.lda + 6, INFINITY);
-  Buffer c = multiply(g, *kernels, in, g.m, g.n);
-  for (int64_t column = 0; column < g.n; ++column) {
-    EXPECT_TRUE(std::isnan(c.get(column)));
-    EXPECT_TRUE(std::isinf(c.get(g.ldc + column)));
-    EXPECT_TRUE(std::isfinite(c.get(2 * g.ldc + column)));
+  for (int typeC : {ROTA_BF16, ROTA_F32}) {
+    RotaGemm g = describeGemm(1, 5, 20, 7, false, true, ROTA_BF16, ROTA_BF16,
+                              typeC, false, 0);
+    Operands in(g);
+    in.a.set(0, NAN);
+    in.a.set(g.lda + 6, INFINITY);
+    Buffer c = multiply(g, *kernels, in, g.m, g.n);
+    for (int64_t column = 0; column < g.n; ++column) {
+      EXPECT_TRUE(std::isnan(c.get(column)));
+      EXPECT_TRUE(std::isinf(c.get(g.ldc + column)));
+      EXPECT_TRUE(std::isfinite(c.get(2 * g.ldc + column)));
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PanelKernelsTest, testing::Bool(),
-                         [](const testing::TestParamInfo<bool> &info) {
-                           return info.param ? "OfThisProcessor" : "Plain";
-                         });
+/// Rows that are read where they lie, a packed rest of them, rows that would
+/// share places in a cache, several groups of columns.
+TEST_P(PanelKernelsTest, ReadsRowsInPlace) {
+  for (int gap : {0, 5, 1024 - 96})
+    check(describeGemm(1, 83, 70, 96, false, gap != 5, ROTA_BF16, ROTA_BF16,
+                       ROTA_F32, gap == 0, gap),
+          50, 40);
+  check(describeGemm(1, 20, 1700, 640, false, true, ROTA_BF16, ROTA_BF16,
+                     ROTA_BF16, true, 0),
+        16, 900);
+}
+
+/// The check before kernels for AMX are chosen; it fails without products.
+TEST_P(PanelKernelsTest, AgreesBeforeItIsChosen) {
+  EXPECT_TRUE(agreeWithPlainLoop(*kernels));
+  PanelKernels wrong = *kernels;
+  wrong.multiply = [](const PanelBlock &, int64_t, int64_t,
+                      const PanelResult &) {};
+  EXPECT_FALSE(agreeWithPlainLoop(wrong));
+}
+
+std::string kindName(const testing::TestParamInfo<Kind> &info) {
+  constexpr const char *kNames[] = {"PlainVectors", "Avx512", "PlainTiles",
+                                    "Amx"};
+  return kNames[int(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PanelKernelsTest,
+                         testing::Values(Kind::PlainVectors, Kind::Avx512,
+                                         Kind::PlainTiles, Kind::Amx),
+                         kindName);
+
+TEST(PanelChoiceTest, AmxThenAvx512) {
+  if (!hasAmx())
+    EXPECT_EQ(panelKernels(), panelKernelsOfAvx512());
+  else
+    EXPECT_EQ(panelKernels(), mayUseAmx() ? &panelKernelsOfAmx() : nullptr);
+}
 
 } // namespace
