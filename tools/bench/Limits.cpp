@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/Limits.h"
+#include "runtime/device/cpu/PanelKernels.h"
 
 #include <chrono>
 #include <cstring>
@@ -53,7 +54,29 @@ double peakMultiplyAdds() {
   return 0.0;
 }
 
+/// Six chains, for the latency of 52 cycles of a product that takes 16.
+static double peakTileMultiplyAdds() {
+  const PanelKernels &kernels = panelKernelsOfAmx();
+  kernels.begin();
+  double rate = rateOf(2.0 * 16 * 16 * 32 * 6, [] {
+    asm volatile("mov $1000000, %%eax\n"
+                 "1:\n"
+                 ".irp chain, 0,1,2,3,4,5\n"
+                 "tdpbf16ps %%tmm7, %%tmm6, %%tmm\\chain\n"
+                 ".endr\n"
+                 "dec %%eax\n"
+                 "jnz 1b\n"
+                 :
+                 :
+                 : "eax", "cc");
+  });
+  kernels.end();
+  return rate;
+}
+
 double peakBf16MultiplyAdds() {
+  if (mayUseAmx())
+    return peakTileMultiplyAdds();
   if (!__builtin_cpu_supports("avx512bf16"))
     return 2.0 * peakMultiplyAdds();
   return rateOf(2.0 * 32 * 19, [] {

@@ -37,8 +37,9 @@ template <typename F> Time best(F &&run) {
 /// FMA.
 double peakMultiplyAdds();
 
-/// GF/s of independent bf16 multiply-adds that are added in f32, on one core;
-/// without AVX512-BF16 twice peakMultiplyAdds(), by which shares are counted.
+/// GF/s of independent bf16 multiply-adds that are added in f32, on one core,
+/// by AMX where the process may use it, else by AVX512-BF16; without both,
+/// twice peakMultiplyAdds(), by which shares are counted.
 double peakBf16MultiplyAdds();
 
 /// GB/s, read and written, of copying memory that no cache holds on `threads`
