@@ -73,7 +73,10 @@ public:
   void setPosition(const std::string &position) override {
     progress.setPosition(position);
   }
-  void fail(const std::string &message) override { progress.fail(message); }
+  void fail(const std::string &message) override {
+    inProcess.at(0).fail(message); // ends copies before memory is freed
+    progress.fail(message);
+  }
 
 private:
   enum class Kind { Message, Collective };

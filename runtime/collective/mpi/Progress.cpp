@@ -113,6 +113,11 @@ void ProgressThread::setPosition(const std::string &text) {
 
 void ProgressThread::fail(const std::string &message) {
   Lock lock(mutex);
+  setFailure(message);
+  wakeWaiter.wait(lock, [&] { return isQuiet; });
+}
+
+void ProgressThread::setFailure(const std::string &message) {
   if (!failure.empty())
     return;
   failure = message.empty() ? "the run failed" : message;
@@ -265,11 +270,13 @@ void ProgressThread::finish(Posted done, const MPI_Status &status) {
   if (!piece.isSend) {
     int bytes = 0;
     mpi->getCount(&status, mpi->byte, &bytes);
-    if (bytes != piece.bytes)
-      return fail(fmt::format("{}: expected {} bytes from rank {} for {}, got "
-                              "{}",
-                              where(), piece.bytes, piece.peer,
-                              done.transfer->operation.describe(), bytes));
+    if (bytes != piece.bytes) {
+      std::string wrong = fmt::format(
+          "{}: expected {} bytes from rank {} for {}, got {}", where(),
+          piece.bytes, piece.peer, done.transfer->operation.describe(), bytes);
+      Lock lock(mutex);
+      return setFailure(wrong);
+    }
   }
   Operation &operation = done.transfer->operation;
   if (operation.span.begin == 0.0)

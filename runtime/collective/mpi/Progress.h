@@ -51,6 +51,7 @@ public:
   bool isComplete(const Transfer &transfer);
 
   void setPosition(const std::string &position);
+  /// Returns when the thread no longer uses tensors.
   void fail(const std::string &message);
 
 private:
@@ -78,6 +79,8 @@ private:
   void check(int code, const char *what);
   [[noreturn]] void abort(const std::string &message);
   std::string where();
+  /// With the mutex locked. Only the first failure counts.
+  void setFailure(const std::string &message);
 
   const std::function<std::string()> advice;
   std::unique_ptr<MpiLibrary> mpi;

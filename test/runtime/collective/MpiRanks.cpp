@@ -3,6 +3,7 @@
 // A rank of the tests of the MPI communicator; mpirun or srun starts several.
 //   mpi-ranks [gtest options]     random collectives against the reference
 //   mpi-ranks fail                rank 1 fails, the others wait for it
+//   mpi-ranks free                rank 1 fails and unmaps memory in use
 //   mpi-ranks leave               rank 1 leaves with an exception
 //   mpi-ranks die FOLDER          all wait for rank 1, which waits for ever;
 //                                 each writes its process number to FOLDER/rank
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 
@@ -89,6 +91,24 @@ void fail(Communicator &communicator) {
   waitForRankOne(communicator);
 }
 
+/// Rank 1 fails while it copies, and while rank 0 sends to it.
+void freeAfterFailure(Communicator &communicator) {
+  constexpr int64_t kBytes = 64 << 20;
+  auto *memory =
+      static_cast<char *>(mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (communicator.rank() == 0)
+    communicator.wait(communicator.send(Stream::Forward, 1, memory, kBytes));
+  if (communicator.rank() == 1) {
+    communicator.receive(Stream::Forward, 0, memory, kBytes);
+    communicator.copy(memory, memory + kBytes, kBytes);
+    communicator.fail("rank 1: the disk is full");
+    munmap(memory, 2 * kBytes);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  waitForRankOne(communicator);
+}
+
 void leave(Communicator &communicator) {
   communicator.setPosition("stage 1, chunk 0, microbatch 0, F");
   if (communicator.rank() == 1)
@@ -116,6 +136,8 @@ int run(int argc, char **argv) {
   std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "fail")
     fail(*communicator);
+  else if (mode == "free")
+    freeAfterFailure(*communicator);
   else if (mode == "leave")
     leave(*communicator);
   else if (mode == "die" && argc > 2)
