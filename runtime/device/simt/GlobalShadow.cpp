@@ -43,7 +43,8 @@ GlobalShadow::~GlobalShadow() {
 /// The cells of the chunk's parts, which begin as the whole was.
 GlobalShadow::Cell *GlobalShadow::split(Chunk &chunk) {
   auto *parts = new Cell[kParts];
-  std::fill_n(parts, kParts, chunk.whole);
+  std::fill_n(parts, kParts,
+              Cell{load(chunk.whole.write), load(chunk.whole.read)});
   Cell *expected = nullptr;
   if (__atomic_compare_exchange_n(&chunk.parts, &expected, parts, false,
                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
