@@ -367,7 +367,9 @@ void CudaDevice::setPosition(int number) {
 }
 
 int CudaDevice::position() const {
-  return *reinterpret_cast<const volatile int32_t *>(progress.data());
+  // Any thread may ask while the GPU writes.
+  return __atomic_load_n(reinterpret_cast<const int32_t *>(progress.data()),
+                         __ATOMIC_RELAXED);
 }
 
 void CudaDevice::setCall(int action, int layer) {

@@ -137,7 +137,7 @@ std::function<bool()> combineKernel(void **arguments) {
 std::function<bool()> noteKernel(void **arguments) {
   auto *place = argument<int32_t *>(arguments, 0);
   return [place, value = argument<int32_t>(arguments, 1)] {
-    *place = value;
+    __atomic_store_n(place, value, __ATOMIC_RELAXED);
     return true;
   };
 }
