@@ -49,11 +49,11 @@ private:
 
   RotaGemm g;
   const PanelKernels *kernels;
-  PanelSizes sizes;     // of the kernels
-  int64_t rowsInPlace;  // of A, from the first on; others are packed
-  int64_t panelWidth;   // columns of a panel of B
-  int64_t depth;        // elements of k in a block
-  int64_t groupColumns; // of B that are packed at a time
+  const PanelSizes &sizes; // of the kernels
+  int64_t rowsInPlace;     // of A, from the first on; others are packed
+  int64_t panelWidth;      // columns of a panel of B
+  int64_t depth;           // elements of k in a block
+  int64_t groupColumns;    // of B that are packed at a time
 };
 
 } // namespace rota
