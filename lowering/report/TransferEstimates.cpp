@@ -66,11 +66,34 @@ double TransferEstimates::transferSeconds(const Stage &stage,
                                           const ActionTemplate &form) const {
   double seconds = 0;
   for (const Transfer &transfer : form.transfers)
-    seconds += secondsOf(transfer);
-  for (int update : form.updates)
-    seconds += secondsOf(
-        program.collectives[exchangeOf(program, stage, form, update)]);
+    if (transfer.collective < 0)
+      seconds += secondsOf(transfer);
+  for (int collective : collectivesOf(stage, form))
+    seconds += secondsOf(program.collectives[collective]);
   return seconds;
+}
+
+std::vector<int>
+TransferEstimates::collectivesOf(const Stage &stage,
+                                 const ActionTemplate &form) const {
+  std::vector<int> list;
+  for (const Transfer &transfer : form.transfers)
+    if (transfer.collective >= 0)
+      list.push_back(transfer.collective);
+  for (int update : form.updates)
+    list.push_back(exchangeOf(program, stage, form, update));
+  return list;
+}
+
+double TransferEstimates::slowsWork(const Stage &stage,
+                                    const ActionTemplate &form) const {
+  double seconds = transferSeconds(stage, form), taken = 0;
+  for (int number : collectivesOf(stage, form)) {
+    const Collective &collective = program.collectives[number];
+    taken += secondsOf(collective) *
+             machine.levelOf(groupOf(collective.axes)).slowsWork;
+  }
+  return seconds > 0 ? std::min(1.0, taken / seconds) : 0;
 }
 
 double TransferEstimates::secondsOf(const Stage &stage,
@@ -117,8 +140,11 @@ void addEstimates(const FunctionCosts &costs,
                   const mlir::rota::Machine &machine, Program &program) {
   TransferEstimates estimates(costs, program, machine);
   for (Stage &stage : program.stages)
-    for (ActionTemplate &form : stage.templates)
+    for (ActionTemplate &form : stage.templates) {
       form.estimate = estimates.secondsOf(stage, form);
+      if (isTransfer(form.kind))
+        form.slowsWork = estimates.slowsWork(stage, form);
+    }
 }
 
 pipe::CostTable TransferEstimates::costTable(int chunks) const {
@@ -130,6 +156,8 @@ pipe::CostTable TransferEstimates::costTable(int chunks) const {
   table.lendsCores = machine.cores > 0;
   table.chunks.assign(chunks, {});
   table.transfers.assign(chunks, {});
+  table.slowsWork.assign(chunks, {});
+  double slowest = 0;
   std::map<std::pair<int, ActionKind>, int> forms; // number of each
   for (const Stage &stage : program.stages)
     for (const ActionTemplate &form : stage.templates) {
@@ -139,11 +167,20 @@ pipe::CostTable TransferEstimates::costTable(int chunks) const {
       else if (isSend(form.kind))
         table.send = secondsOfMessage(form.bytes);
       else if (isTransfer(form.kind)) {
-        double &mean = table.transfers[form.chunk][transferStream(form.kind)];
+        int stream = transferStream(form.kind);
         int count = ++forms[{form.chunk, form.kind}];
-        mean += (transferSeconds(stage, form) - mean) / count;
+        auto addToMean = [&](double &mean, double value) {
+          mean += (value - mean) / count;
+        };
+        double share = slowsWork(stage, form);
+        addToMean(table.transfers[form.chunk][stream],
+                  transferSeconds(stage, form));
+        addToMean(table.slowsWork[form.chunk][stream], share);
+        slowest = std::max(slowest, share);
       }
     }
+  if (slowest == 0)
+    table.slowsWork.clear();
   return table;
 }
 

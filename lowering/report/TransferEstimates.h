@@ -45,6 +45,11 @@ public:
   /// its message, or of its transfers.
   double secondsOf(const Stage &stage, const ActionTemplate &form) const;
 
+  /// The share of its rank's speed that a transfer takes from work beside it:
+  /// the mean of its collectives', by their time. Copies to and from host
+  /// memory take none.
+  double slowsWork(const Stage &stage, const ActionTemplate &form) const;
+
   /// The collectives of an update of the stage at the end of a step, where
   /// nothing computes: sums of its gradient, and the gather of what it updates.
   std::vector<int> atStepEnd(const Update &update,
@@ -60,13 +65,16 @@ private:
   mlir::rota::MeshGroup groupOf(const std::vector<int> &axes) const;
   double computeSeconds(const ActionTemplate &form) const;
   double transferSeconds(const Stage &stage, const ActionTemplate &form) const;
+  /// The numbers of the collectives that a transfer starts.
+  std::vector<int> collectivesOf(const Stage &stage,
+                                 const ActionTemplate &form) const;
 
   const FunctionCosts &costs;
   const Program &program;
   const mlir::rota::Machine &machine;
 };
 
-/// Sets ActionTemplate::estimate of all actions of the program.
+/// Sets ActionTemplate::estimate and slowsWork of all actions of the program.
 void addEstimates(const FunctionCosts &costs,
                   const mlir::rota::Machine &machine, Program &program);
 

@@ -29,8 +29,9 @@ double slowestSend(const Program &program,
 class ProgramRules {
 public:
   ProgramRules(const Program &program,
-               const std::vector<std::vector<double>> &seconds, Clock &clock)
-      : program(program), seconds(seconds), clock(clock),
+               const std::vector<std::vector<double>> &seconds,
+               ActionSeconds source, Clock &clock)
+      : program(program), seconds(seconds), source(source), clock(clock),
         latency(slowestSend(program, seconds)), messages(seconds.size()) {
     clock.begin.resize(seconds.size());
     clock.end.resize(seconds.size());
@@ -86,6 +87,11 @@ public:
 
   double duration(int stage, size_t i) const { return seconds[stage][i]; }
   double notBefore(int, size_t) const { return 0.0; }
+  double slowsWork(int stage, size_t i) const {
+    return source == ActionSeconds::Planned
+               ? program.stages[stage].templateOf(int(i)).slowsWork
+               : 0.0;
+  }
   int peerOf(int stage, size_t i) const {
     return program.stages[stage].templateOf(int(i)).peer;
   }
@@ -137,6 +143,7 @@ private:
 
   const Program &program;
   const std::vector<std::vector<double>> &seconds;
+  ActionSeconds source;
   Clock &clock;
   double latency; // latency of messages
   // Per stage and action; without a channel for actions that are none.
@@ -146,15 +153,16 @@ private:
 } // namespace
 
 bool runClock(const Program &program,
-              const std::vector<std::vector<double>> &seconds, Clock &clock,
-              std::string &error, const StepEnds &begins) {
+              const std::vector<std::vector<double>> &seconds,
+              ActionSeconds source, Clock &clock, std::string &error,
+              const StepEnds &begins) {
   error.clear();
-  return ProgramRules(program, seconds, clock).run(begins, error);
+  return ProgramRules(program, seconds, source, clock).run(begins, error);
 }
 
 bool runSteadyClock(const Program &program,
                     const std::vector<std::vector<double>> &seconds,
-                    double &step, std::string &error) {
+                    ActionSeconds source, double &step, std::string &error) {
   int64_t actions = 0;
   for (const std::vector<double> &row : seconds)
     actions += static_cast<int64_t>(row.size());
@@ -162,7 +170,7 @@ bool runSteadyClock(const Program &program,
   auto run = [&](int64_t steps) -> std::optional<std::vector<StepEnds>> {
     Clock clock;
     while (static_cast<int64_t>(ends.size()) <= steps) {
-      if (!runClock(program, seconds, clock, error, ends.back()))
+      if (!runClock(program, seconds, source, clock, error, ends.back()))
         return std::nullopt;
       ends.push_back(clock.ends);
     }

@@ -9,17 +9,13 @@
 
 #include "runtime/program/MessageClock.h"
 #include "runtime/program/SteadyState.h"
+#include "runtime/program/WorkSpeed.h"
 
 #include <array>
 #include <optional>
 #include <utility>
 
 namespace rota {
-
-/// Start and end, in any unit of time.
-struct TimeSpan {
-  double start = 0, end = 0;
-};
 
 /// A time until which a rank waits.
 struct WaitFor {
@@ -32,8 +28,9 @@ struct WaitFor {
 /// of the one before it, of its waits, and for a transfer of the last one of
 /// its kind; so it does not depend on the order in which ranks are simulated.
 /// Compute actions take the time of their rank. Messages and transfers run
-/// beside the actions after them. At the end of a step a rank waits for what
-/// the rules say, and `stepEnd` passes. `Rules` has
+/// beside the actions after them; transfers may slow the rank's work down. At
+/// the end of a step a rank waits for what the rules say, and `stepEnd` passes.
+/// `Rules` has
 ///
 ///   size_t actions(rank)                  the length of a row
 ///   ActionKind kindOf(rank, i)
@@ -43,6 +40,8 @@ struct WaitFor {
 ///   bool endWaits(rank, list)             the same at the end of a step
 ///   double duration(rank, i)              of an action or a pair
 ///   double notBefore(rank, i)             the earliest start of a transfer
+///   double slowsWork(rank, i)             share of its rank's speed that a
+///                                         transfer takes
 ///   int peerOf(rank, i)                   of a message
 ///   void message(rank, i, message)        a message was posted
 ///   void ended(rank, i, span)             an action has run
@@ -102,6 +101,7 @@ private:
     double clock = 0;
     bool runs = false; // a compute action, while cores are shared
     std::array<double, kTransferStreams> streams{};
+    WorkSpeed speed;
   };
 
   Rules &rules;
@@ -185,8 +185,8 @@ private:
     rules.waits(number, rank.done, list);
     waitForAll(number);
     rank.runs = true;
-    running.push_back(
-        {number, now, now + rules.duration(number, rank.done) / speed});
+    double work = rules.duration(number, rank.done) / speed;
+    running.push_back({number, now, rank.speed.endOf(now, work)});
   }
 
   /// Actions end sooner or later, from `now` on, as fewer or more rows run.
@@ -195,8 +195,11 @@ private:
     double next = settings.lendsCores ? settings.rowsAtOnce / rows
                                       : std::min(1.0, settings.rowsAtOnce);
     for (Running &action : running)
-      if (next != speed)
-        action.end = now + (action.end - now) * speed / next;
+      if (next != speed) {
+        const WorkSpeed &own = ranks[action.rank].speed;
+        double left = own.workIn({now, action.end}) * speed / next;
+        action.end = own.endOf(now, left);
+      }
     speed = next;
   }
 
@@ -260,6 +263,8 @@ private:
       double &stream = rank.streams[transferStream(kind)];
       span.start = std::max({rank.clock, stream, rules.notBefore(number, i)});
       span.end = stream = span.start + rules.duration(number, i);
+      if (double share = rules.slowsWork(number, i); share > 0)
+        rank.speed.slowDown(span, share, rank.clock);
     } else if (isMessage(kind)) {
       rules.message(
           number, i,
@@ -271,8 +276,9 @@ private:
   }
 
   void compute(int number) {
-    double start = ranks[number].clock;
-    finish(number, {start, start + rules.duration(number, ranks[number].done)});
+    const Rank &rank = ranks[number];
+    double work = rules.duration(number, rank.done);
+    finish(number, {rank.clock, rank.speed.endOf(rank.clock, work)});
   }
 
   /// The rank's next action, or both halves of a pair, have run.

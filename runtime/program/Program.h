@@ -373,9 +373,9 @@ struct ActionTemplate {
   int peer = -1; // a stage
   SlotAddress message;
   int64_t bytes = 0; // size of the message
-  // Seconds that it takes on the machine that the compiler assumes: its calls,
-  // its message or its transfers; 0 where not known.
-  double estimate = 0.0;
+  // Seconds of its calls, message or transfers on the assumed machine, and the
+  // share of its rank's speed that transfers take; 0 where not known.
+  double estimate = 0.0, slowsWork = 0.0;
   int slotCount = 0;
   std::vector<Transfer> transfers;
   // Numbers in Stage::updates, for which SUM_GRAD starts Parameter::reduce

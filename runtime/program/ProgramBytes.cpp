@@ -225,6 +225,7 @@ template <typename V> void visit(V &v, ActionTemplate &x) {
   v("message", x.message);
   v("bytes", x.bytes);
   v("estimate", x.estimate);
+  v("slowsWork", x.slowsWork);
   v("slotCount", x.slotCount);
   v("transfers", x.transfers);
   v("updates", x.updates);

@@ -357,7 +357,7 @@ bool verify(const Program &program, std::string &error) {
   for (const Stage &stage : program.stages)
     zeros.emplace_back(stage.actions.size(), 0.0);
   Clock clock;
-  return runClock(program, zeros, clock, error);
+  return runClock(program, zeros, ActionSeconds::Measured, clock, error);
 }
 
 } // namespace rota

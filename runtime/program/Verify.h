@@ -30,7 +30,8 @@ bool verifyActions(const Program &program, int stage, std::string &error);
 /// The run of the timelines if every rank has a core of its own and action a of
 /// stage s takes `seconds[s][a]`: the longest path through order and waits.
 /// Transfers run beside the actions after them, those of one kind of a stage
-/// one after the other. All messages have the latency of the slowest send.
+/// one after the other, and may slow the stage's work down. All messages have
+/// the latency of the slowest send.
 struct Clock {
   // [stage][action]; of a message or transfer, the time in which bytes move.
   std::vector<std::vector<double>> begin, end;
@@ -41,18 +42,25 @@ struct Clock {
   double makespan = 0.0;
 };
 
+/// Where the seconds of actions come from.
+enum class ActionSeconds {
+  Measured, // with what transfers beside them took
+  Planned,  // without: transfers take their ActionTemplate::slowsWork
+};
+
 /// Returns false and names the stage that is stuck in `error` when the
 /// timelines do not end. `begins` are the times at which the stages begin; by
 /// default all begin at 0.
 bool runClock(const Program &program,
-              const std::vector<std::vector<double>> &seconds, Clock &clock,
-              std::string &error, const StepEnds &begins = {});
+              const std::vector<std::vector<double>> &seconds,
+              ActionSeconds source, Clock &clock, std::string &error,
+              const StepEnds &begins = {});
 
 /// The seconds of a step in the steady state of a run without step
 /// barriers. Returns false as runClock does.
 bool runSteadyClock(const Program &program,
                     const std::vector<std::vector<double>> &seconds,
-                    double &step, std::string &error);
+                    ActionSeconds source, double &step, std::string &error);
 
 } // namespace rota
 

@@ -134,6 +134,9 @@ private:
       fail(": expected an estimate from 0 to " +
            std::to_string(kLongestEstimate) + " seconds, got " +
            std::to_string(actionTemplate.estimate));
+    if (!(actionTemplate.slowsWork >= 0.0 && actionTemplate.slowsWork <= 1.0))
+      fail(": expected a share of speed from 0 to 1, got " +
+           std::to_string(actionTemplate.slowsWork));
     if (isSend(actionTemplate.kind) || isReceive(actionTemplate.kind)) {
       index(actionTemplate.peer, program.stages.size(), false, ": peer");
       address(actionTemplate.message, actionTemplate.bytes, false, false, slots,

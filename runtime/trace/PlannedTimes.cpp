@@ -28,7 +28,8 @@ std::optional<Clock> plannedTimes(const Program &program) {
   auto seconds = estimatesOf(program);
   Clock clock;
   std::string error;
-  if (!seconds || !runClock(program, *seconds, clock, error))
+  if (!seconds ||
+      !runClock(program, *seconds, ActionSeconds::Planned, clock, error))
     return std::nullopt;
   return clock;
 }
@@ -37,7 +38,8 @@ std::optional<double> plannedSteadySeconds(const Program &program) {
   auto seconds = estimatesOf(program);
   double step = 0.0;
   std::string error;
-  if (!seconds || !runSteadyClock(program, *seconds, step, error))
+  if (!seconds ||
+      !runSteadyClock(program, *seconds, ActionSeconds::Planned, step, error))
     return std::nullopt;
   return step;
 }

@@ -516,4 +516,9 @@ TEST(Verify, RefusesEstimatesThatAreNoTimes) {
     p.stages[0].templates[0].estimate = wrong;
     EXPECT_TRUE(verifyFails(p, "expected an estimate from 0 to"));
   }
+  p = makeProgram();
+  for (double wrong : {-0.5, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    p.stages[0].templates[0].slowsWork = wrong;
+    EXPECT_TRUE(verifyFails(p, "expected a share of speed from 0 to 1"));
+  }
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of random configurations on this host beside those that `rota plan` predicts for the machine that `rota machine
 measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. The host is measured
-before each configuration, because its speed drifts by more than predictions err; a file takes the drift in. The measured
-time is the median of the steps after the first two, beside the least, which other programs change less."""
+before and after each configuration, because its speed drifts by more than predictions err, and the mean of both predictions
+counts. The measured time is the median of the steps after the first two, beside the least, which other programs change
+less."""
 import argparse
 import json
 import os
@@ -11,7 +12,7 @@ import statistics
 import subprocess
 import sys
 
-from common import ROTA, compile_trainer, model_of, random_tokens, temporary, train
+from common import ROTA, compile_trainer, model_of, random_tokens, run, temporary, train
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("machine", nargs="?", help="the file that `rota machine measure -o` wrote, for all configurations")
@@ -48,11 +49,21 @@ def draw(choose):
     return choose.choice(list(FAMILIES)), arguments
 
 
-def measured_machine(folder):
-    """The file of this host as it is now."""
-    path = os.path.join(folder, "here.json")
-    subprocess.run([ROTA, "machine", "measure", "-o", path], check=True, capture_output=True)
-    return path
+def measured_machine():
+    """The text of the file of this host as it is now."""
+    with temporary() as folder:
+        path = os.path.join(folder, "here.json")
+        run([ROTA, "machine", "measure", "-o", path])
+        return open(path).read()
+
+
+def predict(arguments, machine):
+    """Seconds of a step on the machine of that text."""
+    with temporary() as folder:
+        path = os.path.join(folder, "here.json")
+        with open(path, "w") as file:
+            file.write(machine)
+        return json.loads(run([ROTA, "plan", *arguments, "--machine", path, "--json"]))["step_seconds"]
 
 
 def measure(arguments, folder, tokens):
@@ -67,6 +78,8 @@ def measure(arguments, folder, tokens):
 
 
 choose = random.Random(options.seed)
+given = open(options.machine).read() if options.machine else None
+machine = given or measured_machine()
 errors = []
 begin = os.times().elapsed
 print(f"{'measured':>9} {'least':>9} {'predicted':>9} {'error':>7}  configuration")
@@ -77,11 +90,10 @@ while len(errors) < options.configurations and os.times().elapsed - begin < opti
         arguments = ["--model", model, *arguments]
         if subprocess.run([ROTA, "plan", *arguments], capture_output=True).returncode:
             continue  # a mesh that does not divide the model, a schedule that takes other microbatches
-        machine = options.machine or measured_machine(folder)
-        plan = subprocess.run([ROTA, "plan", *arguments, "--machine", machine, "--json"], capture_output=True, text=True,
-                              check=True)
-        predicted = json.loads(plan.stdout)["step_seconds"]
+        before = predict(arguments, machine)
         seconds = measure(arguments, folder, random_tokens(folder, 2048))
+        machine = given or measured_machine()
+        predicted = statistics.mean([before, predict(arguments, machine)])
     measured = statistics.median(seconds)
     errors.append(predicted / measured - 1)
     print(f"{1e3 * measured:>6.0f} ms {1e3 * min(seconds):>6.0f} ms {1e3 * predicted:>6.0f} ms {errors[-1]:>+7.1%}  {family} {' '.join(arguments[2:])}",

@@ -248,6 +248,13 @@ public:
     }
   }
 
+  double slowsWork(int rank, size_t i) const {
+    const Action &action = timeline.ranks[rank][i];
+    return costs.slowsWork.empty()
+               ? 0
+               : costs.slowsWork[action.chunk][transferStream(action.kind)];
+  }
+
   /// The chunk at the other end is the next one in the message's direction for
   /// a send, the previous one for a receive.
   int peerOf(int rank, size_t i) const {
@@ -383,9 +390,10 @@ void addReports(const Timeline &timeline, const CostTable &costs,
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
     RankUsage &report = simulation.ranks[rank];
     const std::vector<Action> &row = timeline.ranks[rank];
-    // Costs are exact where cores are not lent.
-    report.busy = costs.lendsCores ? busyTime(row, simulation.spans[rank])
-                                   : workOf(row, costs);
+    // Costs are exact where cores are not lent and transfers take no time.
+    bool isExact = !costs.lendsCores && costs.slowsWork.empty();
+    report.busy =
+        isExact ? workOf(row, costs) : busyTime(row, simulation.spans[rank]);
     countPeakUsage(timeline, int(rank), communicates, simulation.spans[rank],
                    report);
     if (simulation.makespan > 0)

@@ -39,6 +39,9 @@ struct CostTable {
   /// When not empty: the transfers of each chunk, by `transferStream`, instead
   /// of the six above.
   std::vector<std::array<double, kTransferStreams>> transfers;
+  /// When not empty: the shares of its rank's speed that they take from work
+  /// while both run, likewise.
+  std::vector<std::array<double, kTransferStreams>> slowsWork;
   double of(const Action &action) const;
   /// The time of the pair with these halves.
   double ofPair(const Action &first, const Action &second) const;
@@ -62,7 +65,9 @@ struct Wait {
 };
 
 struct RankUsage {
-  double busy = 0;   // time spent in F, B, I and W; in both halves of a pair
+  /// Time spent in F, B, I and W, slowed down by transfers; in both halves of a
+  /// pair.
+  double busy = 0;
   double bubble = 0; // share of the makespan that is not busy
   /// Time between the start of the first and the end of the last of F, B, I
   /// and W in which none of them runs, and its share of the time between.

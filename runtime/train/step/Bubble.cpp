@@ -15,8 +15,10 @@ double measuredBubble(const Program &program,
   Clock clock;
   std::string error;
   double step = 0.0;
-  bool ends = hasBarrier ? runClock(program, seconds, clock, error)
-                         : runSteadyClock(program, seconds, step, error);
+  auto source = ActionSeconds::Measured;
+  bool ends = hasBarrier
+                  ? runClock(program, seconds, source, clock, error)
+                  : runSteadyClock(program, seconds, source, step, error);
   if (!ends)
     throw RunError(error);
   if (hasBarrier)

@@ -119,6 +119,40 @@ TEST(Simulator, idleCoresAreLent) {
   }
 }
 
+// Gathers of one unit, each before a forward of two and a backward of two, or
+// beside it: those that are hidden take half of the speed of the work.
+TEST(Simulator, transfersSlowWork) {
+  Timeline timeline;
+  timeline.shape = {1, 2, 1};
+  timeline.ranks = {{{0, ActionKind::Unshard},
+                     {1, ActionKind::Unshard},
+                     {0, ActionKind::Forward},
+                     {1, ActionKind::Forward},
+                     {1, ActionKind::Backward},
+                     {1, ActionKind::ReduceGrad},
+                     {0, ActionKind::Backward},
+                     {0, ActionKind::ReduceGrad}}};
+  CostTable costs;
+  costs.forward = costs.backward = 2;
+  costs.unshard = costs.reduceGrad = 1;
+  EXPECT_EQ(simulate(timeline, costs)->makespan, 1 + 4 * 2 + 1);
+  costs.slowsWork.assign(2, {});
+  for (auto &chunk : costs.slowsWork)
+    chunk.fill(0.5);
+  for (int cores : {0, 1}) {
+    costs.cores = cores;
+    costs.lendsCores = cores > 0;
+    auto slowed = simulate(timeline, costs);
+    EXPECT_EQ(slowed->makespan, 1 + 4 * 2 + 0.5 + 0.5 + 1);
+    EXPECT_EQ(slowed->ranks[0].busy, 4 * 2 + 0.5 + 0.5);
+    EXPECT_EQ(slowed->ranks[0].idle, 0);
+    EXPECT_EQ(slowed->ranks[0].exposed.gathers, 1);
+  }
+  // A row that works at half of its speed is slowed down as long.
+  costs.ranksOfRow = 2;
+  EXPECT_EQ(simulate(timeline, costs)->makespan, 1 + 2 * 4 * 2 + 0.5 + 0.5 + 1);
+}
+
 TEST(Simulator, liveActivations) {
   auto oneFOneB = simulate(generated("1f1b", 4, 1, 8), {});
   auto gpipe = simulate(generated("gpipe", 4, 1, 8), {});
