@@ -10,9 +10,13 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace rota {
+
+static constexpr std::chrono::milliseconds kBetweenTries(20);
 
 /// The process that the lock file names.
 static std::string holderOf(int file) {
@@ -21,36 +25,55 @@ static std::string holderOf(int file) {
   return bytes > 0 ? std::string(text, static_cast<size_t>(bytes)) : "unknown";
 }
 
-FolderLock::FolderLock(const std::string &folder) {
+[[noreturn]] static void fail(const char *verb, const std::string &path) {
+  throw RunError(
+      fmt::format("cannot {} '{}': {}", verb, path, std::strerror(errno)));
+}
+
+FolderLock::FolderLock(const std::string &folder,
+                       std::chrono::milliseconds patience) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     throw RunError(
         fmt::format("cannot create '{}': {}", folder, error.message()));
   std::string path = (std::filesystem::path(folder) / kLockFile).string();
-  auto fail = [&](const char *verb) {
-    int why = errno;
-    if (file >= 0)
-      close(file);
-    throw RunError(
-        fmt::format("cannot {} '{}': {}", verb, path, std::strerror(why)));
-  };
   file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0)
-    fail("create");
-  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK)
-      fail("lock");
-    std::string holder = holderOf(file);
+    fail("create", path);
+  try {
+    if (!waitFor(patience, folder, path))
+      throw InputError(fmt::format("'{}': expected a folder that no other run "
+                                   "writes to, got one of process {}",
+                                   folder, holderOf(file)));
+    std::string own = std::to_string(getpid());
+    if (ftruncate(file, 0) != 0 || pwrite(file, own.data(), own.size(), 0) !=
+                                       static_cast<ssize_t>(own.size()))
+      fail("write", path);
+  } catch (...) {
     close(file);
-    throw InputError(fmt::format("'{}': expected a folder that no other run "
-                                 "writes to, got one of process {}",
-                                 folder, holder));
+    throw;
   }
-  std::string own = std::to_string(getpid());
-  if (ftruncate(file, 0) != 0 || pwrite(file, own.data(), own.size(), 0) !=
-                                     static_cast<ssize_t>(own.size()))
-    fail("write");
+}
+
+bool FolderLock::waitFor(std::chrono::milliseconds patience,
+                         const std::string &folder, const std::string &path) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + patience;
+  bool isNoted = false;
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK)
+      fail("lock", path);
+    if (Clock::now() >= end)
+      return false;
+    if (!std::exchange(isNoted, true))
+      fmt::print(stderr,
+                 "note: '{}': waiting for the end of process {}, which "
+                 "writes to it\n",
+                 folder, holderOf(file));
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+  return true;
 }
 
 FolderLock::~FolderLock() { close(file); }

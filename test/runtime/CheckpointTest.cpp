@@ -322,13 +322,26 @@ TEST(FolderLock, IsHeldOnce) {
   std::string path = folder.path("a/b"); // both are made
   {
     FolderLock lock(path);
-    EXPECT_EQ(messageOf<InputError>([&] { FolderLock second(path); }),
+    EXPECT_EQ(messageOf<InputError>(
+                  [&] { FolderLock second(path, std::chrono::seconds(0)); }),
               "'" + path +
                   "': expected a folder that no other run writes to, got one "
                   "of process " +
                   std::to_string(getpid()));
   }
   FolderLock again(path);
+}
+
+TEST(FolderLock, WaitsForAProcessThatEnds) {
+  TemporaryFolder folder;
+  auto first = std::make_unique<FolderLock>(folder.path("a"));
+  std::thread ending([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    first.reset();
+  });
+  FolderLock second(folder.path("a"), std::chrono::minutes(1));
+  ending.join();
+  EXPECT_EQ(first, nullptr);
 }
 
 TEST(FolderLock, NamesWhatCannotBeMade) {

@@ -11,6 +11,7 @@ not-text.
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -195,11 +196,7 @@ def validation(folder, *launcher, on_mpi=()):
         os.kill(ranks[-1], signal.SIGTERM)
         wait_until(lambda: "step-0000000004" in whole(folder), process)
         # mpirun first: told of several killed ranks at once, it may wait for ever.
-        for pid in [process.pid, *ranks]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it has ended by itself
+        kill([process.pid, *(rank for rank in ranks if rank != process.pid)])
         process.wait()
         with open(f"{folder}/step-0000000004/manifest.json") as file:
             assert "best_validation" not in json.load(file)["run"]["values"]
@@ -212,6 +209,19 @@ def validation(folder, *launcher, on_mpi=()):
             saved.append(open(path, "rb").read())
         print(f"--gradient-clip {clip}: "
               f"{'the same' if saved[0] == saved[1] else 'other'} weights")
+
+
+def kill(processes):
+    """Kills processes, children or not; returns when their locks are free."""
+    for pid in processes:
+        try:
+            handle = os.pidfd_open(pid)
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except ProcessLookupError:
+            continue  # it has ended by itself
+        ended, _, _ = select.select([handle], [], [], 60)
+        assert ended, f"process {pid} does not end"
+        os.close(handle)
 
 
 def mpi_validation(folder):
