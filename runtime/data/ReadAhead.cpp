@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/ReadAhead.h"
+#include "runtime/threads/StartThread.h"
 
 #include <sys/resource.h>
 
 namespace rota {
 
-ReadAhead::ReadAhead() : thread([this] { work(); }) {}
+ReadAhead::ReadAhead()
+    : thread(startThread({"reading data ahead"}, [this] { work(); })) {}
 
 ReadAhead::~ReadAhead() {
   {

@@ -7,6 +7,7 @@
 // - A helper takes its invitation, or the loop's caller takes it back; both
 //   exchange the same pointer, so only one of them has it.
 #include "runtime/device/Cores.h"
+#include "runtime/threads/StartThread.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,13 +19,19 @@ namespace rota {
 /// as much as a tenth of the time until the other runs.
 static constexpr size_t kWakes = 4;
 
-Cores::Cores(int count, std::vector<int> bound)
+Cores::Cores(int count, std::vector<int> bound, WithoutHelpers)
     : total(count), bound(std::move(bound)), allowed(allowedCores()),
       helpers(count - 1), freeTokens(count), holders(count) {
   std::iota(freeTokens.rbegin(), freeTokens.rend(), 0);
+}
+
+Cores::Cores(int count, std::vector<int> bound)
+    : Cores(count, std::move(bound), WithoutHelpers()) {
+  int number = 0, all = count - 1;
   for (Helper &helper : helpers) {
+    helper.thread = startThread({"parallel loops", ++number, all},
+                                [this, &helper] { help(helper); });
     idle.push_back(&helper);
-    helper.thread = std::thread([this, &helper] { help(helper); });
   }
 }
 
@@ -33,7 +40,8 @@ Cores::~Cores() {
   for (Helper &helper : helpers)
     helper.wake.give();
   for (Helper &helper : helpers)
-    helper.thread.join();
+    if (helper.thread.joinable()) // else the system has refused it
+      helper.thread.join();
 }
 
 std::unique_lock<std::mutex> Cores::lock() {

@@ -55,8 +55,9 @@ private:
 class Cores {
 public:
   /// Starts count - 1 helper threads, which run where the calling thread may.
-  /// `count` must be at least 1. `bound`: the number in the operating system of
-  /// the core that each token is bound to; empty: of none.
+  /// Throws RunError when the system refuses one. `count` must be at least 1.
+  /// `bound`: the number in the operating system of the core that each token is
+  /// bound to; empty: of none.
   explicit Cores(int count, std::vector<int> bound = {});
   ~Cores();
   Cores(const Cores &) = delete;
@@ -79,6 +80,9 @@ public:
              int64_t mostHelpers = INT64_MAX);
 
 private:
+  struct WithoutHelpers {};
+  Cores(int count, std::vector<int> bound, WithoutHelpers);
+
   /// Bytes that a core keeps or loses together: what many threads write is as
   /// far as this from what others read.
   static constexpr size_t kCacheLine = 64;

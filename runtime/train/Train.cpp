@@ -5,6 +5,7 @@
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/FolderLock.h"
+#include "runtime/collective/mpi/MpiCommunicator.h"
 #include "runtime/files/WriteFile.h"
 #include "runtime/metrics/MetricsFolder.h"
 #include "runtime/program/Verify.h"
@@ -166,6 +167,9 @@ int runTrainer(int argc, char **argv, const char *description,
     return kExitSuccess;
   } catch (const InputError &failure) {
     return complain(failure.what(), kExitBadInput);
+  } catch (const AloneError &failure) {
+    prints = true;
+    return complain(failure.what(), kExitRunFailed);
   } catch (const std::exception &failure) {
     // A launcher ends all processes when one has failed: the one that prints
     // needs time to.

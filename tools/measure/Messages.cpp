@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/Messages.h"
 #include "runtime/collective/local/LocalNetwork.h"
+#include "runtime/threads/StartThread.h"
 #include "tools/Median.h"
 #include "tools/measure/Team.h"
-
-#include <thread>
 
 namespace rota {
 namespace {
@@ -109,27 +108,19 @@ MessageRates timeRank(RankEnd &rank, double ranks, int64_t largeBytes,
 MessageRates timeMessages(std::vector<MessageRank> ranks, double seconds) {
   auto count = int(ranks.size());
   LocalNetwork steps(count);
-  std::vector<std::string> failures(ranks.size());
   MessageRates times;
-  std::vector<std::thread> threads;
-  for (int number = 0; number < count; ++number)
-    threads.emplace_back([&, number] {
-      try {
-        MessageRank &memory = ranks[number];
-        RankEnd rank(memory, steps, number);
-        MessageRates own = timeRank(rank, count, memory.part->bytes(), seconds);
-        if (number == 0)
-          times = own;
-      } catch (const std::exception &failure) {
-        failures[number] = failure.what();
-        steps.at(number).fail(failure.what());
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  for (const std::string &failure : failures)
-    if (!failure.empty())
-      throw RunError(failure);
+  runTogether("messages of ranks", count, [&](int number) {
+    try {
+      MessageRank &memory = ranks[number];
+      RankEnd rank(memory, steps, number);
+      MessageRates own = timeRank(rank, count, memory.part->bytes(), seconds);
+      if (number == 0)
+        times = own;
+    } catch (const std::exception &failure) {
+      steps.at(number).fail(failure.what());
+      throw;
+    }
+  });
   return times;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/Team.h"
+#include "runtime/threads/StartThread.h"
 #include "tools/Median.h"
 
 #include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <ctime>
-#include <thread>
 #include <vector>
 
 namespace rota {
@@ -58,17 +58,19 @@ double WallClock::seconds() const { return wallSeconds() - begin; }
 double secondsTogether(int cores, double budget,
                        const std::function<Repeated(int thread)> &make) {
   std::vector<double> seconds(cores);
-  std::vector<std::thread> threads;
   std::barrier start(cores);
-  for (int thread = 0; thread < cores; ++thread)
-    threads.emplace_back([&, thread] {
-      Repeated work = make(thread);
+  runTogether("measuring", cores, [&](int thread) {
+    Repeated work;
+    try {
+      work = make(thread);
       work(); // compiles products, maps memory
-      start.arrive_and_wait();
-      seconds[thread] = median(sample(budget, work, threadSeconds));
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+    } catch (...) {
+      start.arrive_and_drop();
+      throw;
+    }
+    start.arrive_and_wait();
+    seconds[thread] = median(sample(budget, work, threadSeconds));
+  });
   double rate = 0;
   for (double each : seconds)
     rate += 1 / each;
@@ -85,16 +87,12 @@ double secondsShared(Cores &cores, double budget, const Repeated &work) {
 
 double freeShare(int cores) {
   std::vector<double> shares(cores);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < cores; ++thread)
-    threads.emplace_back([&shares, thread] {
-      double begin = wallSeconds(), own = threadSeconds();
-      while (wallSeconds() - begin < 0.1) {
-      }
-      shares[thread] = (threadSeconds() - own) / (wallSeconds() - begin);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  runTogether("measuring", cores, [&](int thread) {
+    double begin = wallSeconds(), own = threadSeconds();
+    while (wallSeconds() - begin < 0.1) {
+    }
+    shares[thread] = (threadSeconds() - own) / (wallSeconds() - begin);
+  });
   double sum = 0;
   for (double share : shares)
     sum += share;

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/collective/NetworkEnd.h"
 #include "runtime/collective/local/Rendezvous.h"
+#include "runtime/threads/StartThread.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -55,9 +56,10 @@ int priority(const Share &share) {
 /// guards everything but the tensors; threads copy and sum without it.
 class LocalNetwork::Switch {
 public:
-  explicit Switch(int ranks) : ranks(ranks) {
-    for (int rank = 0; rank < ranks; ++rank)
-      this->ranks[rank].helper = std::thread([this, rank] { help(rank); });
+  explicit Switch(int count) : Switch(std::vector<Rank>(count)) {
+    for (int rank = 0; rank < count; ++rank)
+      ranks[rank].helper = startThread({"transfers of ranks", rank + 1, count},
+                                       [this, rank] { help(rank); });
   }
   ~Switch();
 
@@ -89,6 +91,7 @@ private:
     Request lastRequest = 0;
     std::string position = "start";
   };
+  explicit Switch(std::vector<Rank> ranks) : ranks(std::move(ranks)) {}
 
   Share join(Lock &lock, int rank, std::unique_ptr<Rendezvous> rendezvous,
              int index);
@@ -121,7 +124,8 @@ LocalNetwork::Switch::~Switch() {
       rank.wakeHelper.notify_all();
   }
   for (Rank &rank : ranks)
-    rank.helper.join();
+    if (rank.helper.joinable()) // else the system has refused it
+      rank.helper.join();
 }
 
 Request LocalNetwork::Switch::start(int rank, const Exchange &exchange,

@@ -15,7 +15,8 @@ namespace rota {
 
 class LocalNetwork {
 public:
-  /// Starts one helper thread for each rank. The network must outlive the use
+  /// Starts one helper thread for each rank. Throws RunError when the system
+  /// refuses one. The network must outlive the use
   /// of its communicators.
   explicit LocalNetwork(int ranks);
   ~LocalNetwork();

@@ -5,6 +5,7 @@
 #include "runtime/collective/mpi/Progress.h"
 
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace rota {
@@ -15,7 +16,14 @@ namespace {
 class MpiCommunicator : public Communicator {
 public:
   explicit MpiCommunicator(std::function<std::string()> advice)
-      : progress(std::move(advice)) {}
+      : progress(std::move(advice)) {
+    try {
+      inProcess.emplace(1);
+    } catch (const RunError &error) {
+      progress.fail(error.what());
+      throw;
+    }
+  }
 
   int rank() const override { return progress.rank(); }
   int size() const override { return progress.size(); }
@@ -24,8 +32,8 @@ public:
                 const RankGroup &group, const void *source,
                 void *destination) override {
     if (group.ranks.size() == 1)
-      return -inProcess.at(0).start(stream, collective, {{0}, 0, group.sizes},
-                                    source, destination);
+      return -inProcess->at(0).start(stream, collective, {{0}, 0, group.sizes},
+                                     source, destination);
     ProgressThread::Key key = {int(Kind::Collective), int(stream)};
     key.insert(key.end(), group.ranks.begin(), group.ranks.end());
     return submit(stream, key,
@@ -43,19 +51,19 @@ public:
                   Operation(peer, nullptr, destination, bytes));
   }
   Request copy(const void *source, void *destination, int64_t bytes) override {
-    return -inProcess.at(0).copy(source, destination, bytes);
+    return -inProcess->at(0).copy(source, destination, bytes);
   }
 
   TransferTime wait(Request request) override {
     if (request < 0)
-      return inProcess.at(0).wait(-request);
+      return inProcess->at(0).wait(-request);
     std::shared_ptr<ProgressThread::Transfer> transfer = find(request);
     if (!transfer)
       return {};
     try {
       progress.wait(*transfer);
     } catch (const RunError &error) {
-      inProcess.at(0).fail(error.what()); // ends copies before memory is freed
+      inProcess->at(0).fail(error.what()); // ends copies before memory is freed
       throw;
     }
     std::lock_guard lock(mutex);
@@ -64,7 +72,7 @@ public:
   }
   bool isDone(Request request) override {
     if (request < 0)
-      return inProcess.at(0).isDone(-request);
+      return inProcess->at(0).isDone(-request);
     std::shared_ptr<ProgressThread::Transfer> transfer = find(request);
     return !transfer || progress.isComplete(*transfer);
   }
@@ -74,7 +82,7 @@ public:
     progress.setPosition(position);
   }
   void fail(const std::string &message) override {
-    inProcess.at(0).fail(message); // ends copies before memory is freed
+    inProcess->at(0).fail(message); // ends copies before memory is freed
     progress.fail(message);
   }
 
@@ -95,7 +103,7 @@ private:
   }
 
   ProgressThread progress; // first: it blocks a signal for all threads after it
-  LocalNetwork inProcess{1};
+  std::optional<LocalNetwork> inProcess;
   std::mutex mutex; // guards the transfers
   std::unordered_map<Request, std::shared_ptr<ProgressThread::Transfer>>
       transfers;

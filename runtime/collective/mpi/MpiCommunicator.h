@@ -6,6 +6,7 @@
 #ifndef ROTA_RUNTIME_COLLECTIVE_MPI_MPICOMMUNICATOR_H
 #define ROTA_RUNTIME_COLLECTIVE_MPI_MPICOMMUNICATOR_H
 
+#include "runtime/Error.h"
 #include "runtime/collective/Communicator.h"
 
 #include <functional>
@@ -13,6 +14,11 @@
 #include <string>
 
 namespace rota {
+
+/// This process does not take part, and no other one learns why.
+struct AloneError : RunError {
+  using RunError::RunError;
+};
 
 /// The communicator of this process; its rank is MPI's. Starts a thread that
 /// makes all calls of MPI and ends with the communicator, whose destructor
@@ -27,7 +33,8 @@ namespace rota {
 /// every process should leave by itself, with the error that it caught as its
 /// message; after three seconds MPI_Abort ends the others.
 ///
-/// Throws RunError where MPI is missing.
+/// Throws RunError where MPI is missing, AloneError where the system refuses
+/// the thread.
 std::unique_ptr<Communicator>
 makeMpiCommunicator(std::function<std::string()> advice = {});
 

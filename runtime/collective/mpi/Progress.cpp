@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/mpi/Progress.h"
 #include "runtime/Error.h"
+#include "runtime/collective/mpi/MpiCommunicator.h"
+#include "runtime/threads/StartThread.h"
 #include "runtime/trace/FlightRecorder.h"
 
 #include <fmt/format.h>
@@ -44,7 +46,12 @@ ProgressThread::ProgressThread(std::function<std::string()> advice)
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &blocked, &formerSignals);
-  thread = std::thread([this] { run(); });
+  try {
+    thread = startThread({"MPI"}, [this] { run(); });
+  } catch (const RunError &refusal) {
+    pthread_sigmask(SIG_SETMASK, &formerSignals, nullptr);
+    throw AloneError(refusal.what());
+  }
   Lock lock(mutex);
   wakeWaiter.wait(lock, [&] { return started; });
   if (startFailure.empty())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/nccl/NcclWatch.h"
 #include "runtime/Error.h"
+#include "runtime/threads/StartThread.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -27,7 +28,8 @@ static double secondsNow() {
 NcclWatch::NcclWatch(const NcclApi &nccl, const cuda::CudaDevice &device,
                      int rank, double patience)
     : nccl(nccl), device(device), gpu(device.gpu()), rank(rank),
-      patience(patience), lastEnd(secondsNow()), thread([this] { run(); }) {}
+      patience(patience), lastEnd(secondsNow()),
+      thread(startThread({"watching NCCL"}, [this] { run(); })) {}
 
 NcclWatch::~NcclWatch() {
   {
@@ -104,6 +106,12 @@ void NcclWatch::checkProgress() {
       patience, oldest));
 }
 
+/// Where no call ends the waiting of NCCL's kernels or of its host code.
+[[noreturn]] static void endProcess(const std::string &message) {
+  fmt::print(stderr, "error: {}\n", message);
+  std::_Exit(kExitRunFailed);
+}
+
 void NcclWatch::fail(const std::string &message) {
   {
     std::lock_guard lock(mutex);
@@ -112,10 +120,8 @@ void NcclWatch::fail(const std::string &message) {
     failure = message.empty() ? "the run failed" : message;
     failed = true;
   }
-  if (!isConnected && std::this_thread::get_id() == thread.get_id()) {
-    fmt::print(stderr, "error: {}\n", message);
-    std::_Exit(kExitRunFailed);
-  }
+  if (!isConnected && std::this_thread::get_id() == thread.get_id())
+    endProcess(message);
   std::unique_lock held(calls, kLeave);
   std::vector<NcclHandle> open = std::exchange(handles, {});
   {
@@ -124,13 +130,18 @@ void NcclWatch::fail(const std::string &message) {
   }
   // All at once: each first ends its kernels and then waits for the graphs,
   // which the rank destroys only when the kernels of all of them have ended.
-  for (NcclHandle handle : open)
-    std::thread([&nccl = nccl, aborts = aborts, handle] {
-      nccl.abort(handle);
-      std::lock_guard lock(aborts->mutex);
-      --aborts->open;
-      aborts->ended.notify_all();
-    }).detach();
+  try {
+    for (NcclHandle handle : open)
+      startThread({"ending a communicator of NCCL"}, [&nccl = nccl,
+                                                      aborts = aborts, handle] {
+        nccl.abort(handle);
+        std::lock_guard lock(aborts->mutex);
+        --aborts->open;
+        aborts->ended.notify_all();
+      }).detach();
+  } catch (const RunError &refusal) {
+    endProcess(fmt::format("{}\n{}", message, refusal.what()));
+  }
 }
 
 void NcclWatch::awaitAborts() {

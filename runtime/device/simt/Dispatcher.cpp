@@ -5,6 +5,7 @@
 // have (Burckhardt et al., ASPLOS 2010: "A randomized scheduler with
 // probabilistic guarantees of finding bugs").
 #include "runtime/device/simt/Dispatcher.h"
+#include "runtime/threads/StartThread.h"
 
 #include <algorithm>
 #include <exception>
@@ -18,7 +19,8 @@ static constexpr auto kRest = std::chrono::microseconds(300);
 static constexpr unsigned kTurnBits = 8;
 
 Dispatcher::Dispatcher(uint64_t seed, StreamOrder &order)
-    : order(order), random(seed), thread([this] { run(); }) {}
+    : order(order), random(seed),
+      thread(startThread({"the emulated GPU"}, [this] { run(); })) {}
 
 Dispatcher::~Dispatcher() {
   {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/files/EncodeQueue.h"
+#include "runtime/Error.h"
+#include "runtime/threads/StartThread.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 namespace rota {
@@ -8,9 +11,16 @@ namespace rota {
 EncodeQueue::EncodeQueue(const Tokenizer &tokenizer, const DocumentFrame &frame,
                          int count)
     : most(static_cast<size_t>(count) * 2 + 1) {
-  for (int n = 0; n < count; ++n)
-    threads.emplace_back(
-        [this, &tokenizer, &frame] { work(tokenizer, frame); });
+  StartedThreads started =
+      startAllowedThreads("encoding texts", count, [this, &tokenizer, &frame] {
+        work(tokenizer, frame);
+      });
+  if (started.threads.empty())
+    throw RunError(started.refusal);
+  if (!started.refusal.empty())
+    fmt::print(stderr, "warning: {}; goes on with {}\n", started.refusal,
+               started.threads.size());
+  threads = std::move(started.threads);
 }
 
 EncodeQueue::~EncodeQueue() {

@@ -17,6 +17,8 @@ namespace rota {
 
 class EncodeQueue {
 public:
+  /// Goes on with fewer threads when the system refuses some, after a warning.
+  /// Throws RunError when it refuses all.
   EncodeQueue(const Tokenizer &tokenizer, const DocumentFrame &frame,
               int threads);
   ~EncodeQueue();

@@ -4,6 +4,8 @@
 #ifndef ROTA_RUNTIME_TRAIN_RANK_PAIRTHREAD_H
 #define ROTA_RUNTIME_TRAIN_RANK_PAIRTHREAD_H
 
+#include "runtime/threads/StartThread.h"
+
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -17,7 +19,8 @@ namespace rota {
 /// for which the products of a stage are compiled once.
 class PairThread {
 public:
-  PairThread() : thread([this] { serve(); }) {}
+  PairThread()
+      : thread(startThread({"pairs of actions"}, [this] { serve(); })) {}
   ~PairThread() {
     {
       std::lock_guard lock(mutex);

@@ -2,15 +2,17 @@
 #include "runtime/train/rank/ProcessRanks.h"
 #include "runtime/Error.h"
 #include "runtime/program/Part.h"
+#include "runtime/threads/StartThread.h"
 
 #include <fmt/format.h>
 #include <utility>
 
 namespace rota {
 
-Team::Team(int count) {
+Team::Team(int count) : Team() {
   for (int i = 0; i < count; ++i)
-    threads.emplace_back([this, i] { work(i); });
+    threads.push_back(
+        startThread({"ranks", i + 1, count}, [this, i] { work(i); }));
 }
 
 Team::~Team() {

@@ -18,6 +18,7 @@ namespace rota {
 /// `count` threads that run a function together, once for each call of run().
 class Team {
 public:
+  /// Throws RunError when the system refuses a thread.
   explicit Team(int count);
   ~Team();
   /// Runs body(i) on every thread i and waits for all; then throws the
@@ -25,6 +26,7 @@ public:
   void run(const std::function<void(int)> &body);
 
 private:
+  Team() = default;
   void work(int number);
 
   std::mutex mutex;

@@ -4,12 +4,15 @@
 #ifndef ROTA_RUNTIME_TRAIN_STATE_BACKGROUNDTASK_H
 #define ROTA_RUNTIME_TRAIN_STATE_BACKGROUNDTASK_H
 
+#include "runtime/threads/StartThread.h"
+
 #include <atomic>
 #include <chrono>
 #include <exception>
 #include <functional>
 #include <future>
 #include <string>
+#include <system_error>
 
 namespace rota {
 
@@ -18,7 +21,8 @@ class BackgroundTask {
 public:
   enum class Status { Done, Running, Failed };
 
-  BackgroundTask() = default;
+  /// `purpose`: of its thread, in messages.
+  explicit BackgroundTask(const char *purpose) : purpose(purpose) {}
   ~BackgroundTask() {
     cancel();
     wait();
@@ -27,18 +31,27 @@ public:
   BackgroundTask &operator=(const BackgroundTask &) = delete;
 
   /// Starts `work`; the one before is done. The work should end soon with an
-  /// exception after its argument has become true.
+  /// exception after its argument has become true. Work for which the system
+  /// refuses a thread has failed.
   void start(std::function<void(const std::atomic<bool> &isCancelled)> work) {
     wait();
     isCancelled = false;
-    outcome = std::async(std::launch::async, [this, work = std::move(work)] {
+    auto run = [this, work = std::move(work)] {
       try {
         work(isCancelled);
         return std::string();
       } catch (const std::exception &error) {
         return std::string(error.what());
       }
-    });
+    };
+    try {
+      outcome = std::async(std::launch::async, std::move(run));
+    } catch (const std::system_error &refusal) {
+      // Not on this thread: the work may wait for that of other ranks.
+      std::promise<std::string> refused;
+      refused.set_value(refusalText({purpose}, refusal));
+      outcome = refused.get_future().share();
+    }
   }
 
   /// Done before the first start.
@@ -67,6 +80,7 @@ private:
     return outcome.wait_for(most) == std::future_status::ready;
   }
 
+  const char *const purpose;
   std::atomic<bool> isCancelled = false;
   std::shared_future<std::string> outcome; // the failure's message, or empty
 };

@@ -68,7 +68,7 @@ private:
   bool isPending = false;
   RunState pending; // of the checkpoint that is written last
   std::chrono::steady_clock::time_point lastStart;
-  BackgroundTask task; // last, so that it ends first
+  BackgroundTask task{"writing a checkpoint"}; // last, so that it ends first
 };
 
 } // namespace rota

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/planner/search/Work.h"
+#include "runtime/threads/StartThread.h"
 
 #include <algorithm>
 #include <thread>
@@ -12,12 +13,13 @@ void SearchWork::run(size_t count, const std::function<void(size_t)> &task) {
     for (size_t i = next++; i < count && !isOver(); i = next++)
       task(i);
   };
-  std::vector<std::thread> helpers;
-  size_t threads = std::min(count, size_t(std::max(request.limits.threads, 1)));
-  for (size_t i = 1; i < threads; ++i)
-    helpers.emplace_back(takeTasks);
+  auto threads =
+      int(std::min(count, size_t(std::max(request.limits.threads, 1))));
+  // The same tasks are done where the system allows fewer.
+  StartedThreads helpers =
+      startAllowedThreads("the search", threads - 1, takeTasks);
   takeTasks();
-  for (std::thread &helper : helpers)
+  for (std::thread &helper : helpers.threads)
     helper.join();
 }
 
