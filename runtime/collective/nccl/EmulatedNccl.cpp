@@ -56,6 +56,7 @@ struct NcclCall {
 /// Guards members and what they have in common.
 std::mutex mutex;
 std::condition_variable change;
+bool isAbandoned = false; // the start of the present run
 
 struct Group {
   int depth = 0;
@@ -75,7 +76,8 @@ NcclHandle makeMember(std::shared_ptr<Common> common, int rank) {
 }
 
 /// Arrives at the members' rendezvous; `body` runs once, when all are there.
-void meet(std::unique_lock<std::mutex> &lock, Common &common, int rank,
+/// False where a rank of the run does not connect.
+bool meet(std::unique_lock<std::mutex> &lock, Common &common, int rank,
           std::pair<int, int> value, const std::function<void()> &body) {
   int64_t generation = common.generation;
   common.arrived[rank] = value;
@@ -85,7 +87,9 @@ void meet(std::unique_lock<std::mutex> &lock, Common &common, int rank,
     ++common.generation;
     change.notify_all();
   }
-  change.wait(lock, [&] { return common.generation != generation; });
+  change.wait(lock,
+              [&] { return common.generation != generation || isAbandoned; });
+  return common.generation != generation;
 }
 
 /// The ranks of a process connect once; the next run finds nothing of it.
@@ -98,7 +102,10 @@ NcclResult connect(NcclHandle *result, int ranks, NcclId, int rank,
     coming->size = ranks;
   }
   std::shared_ptr<Common> common = coming;
-  meet(lock, *common, rank, {0, 0}, [] { coming = nullptr; });
+  if (!meet(lock, *common, rank, {0, 0}, [] { coming = nullptr; })) {
+    coming = nullptr;
+    return kNcclInvalidUsage;
+  }
   *result = makeMember(std::move(common), rank);
   return kNcclSuccess;
 }
@@ -108,7 +115,7 @@ NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
   std::unique_lock lock(mutex);
   Member &member = *memberOf(parent);
   Common &common = *member.common;
-  meet(lock, common, member.rank, {color, key}, [&] {
+  auto divide = [&] {
     common.parts.clear();
     for (auto [rank, value] : common.arrived) {
       std::shared_ptr<Common> &part = common.parts[value.first];
@@ -117,7 +124,9 @@ NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
       ++part->size;
       common.numbers[rank] = value.second;
     }
-  });
+  };
+  if (!meet(lock, common, member.rank, {color, key}, divide))
+    return kNcclInvalidUsage;
   if (color != kNcclNoColor)
     *result = makeMember(common.parts[color], common.numbers[member.rank]);
   return kNcclSuccess;
@@ -222,6 +231,17 @@ NcclResult allGather(const void *source, void *destination, size_t bytes,
 }
 
 } // namespace
+
+EmulatedNcclStart::~EmulatedNcclStart() {
+  std::lock_guard lock(mutex);
+  isAbandoned = false;
+}
+
+void EmulatedNcclStart::abandon() {
+  std::lock_guard lock(mutex);
+  isAbandoned = true;
+  change.notify_all();
+}
 
 const NcclApi &emulatedNccl() {
   static const NcclApi api = [] {

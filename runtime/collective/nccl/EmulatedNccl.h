@@ -16,6 +16,19 @@ namespace rota {
 /// the GPU.
 const NcclApi &emulatedNccl();
 
+/// Exists while the ranks of the process connect, once in a run.
+class EmulatedNcclStart {
+public:
+  EmulatedNcclStart() = default;
+  ~EmulatedNcclStart();
+  EmulatedNcclStart(const EmulatedNcclStart &) = delete;
+  EmulatedNcclStart &operator=(const EmulatedNcclStart &) = delete;
+
+  /// A rank does not connect: calls in which others wait for it return an
+  /// error, now and later.
+  void abandon();
+};
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_COLLECTIVE_NCCL_EMULATEDNCCL_H

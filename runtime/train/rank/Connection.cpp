@@ -4,13 +4,14 @@
 #include "runtime/collective/gpu/StagedCommunicator.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
 #include "runtime/collective/nccl/Connect.h"
+#include "runtime/collective/nccl/EmulatedNccl.h"
 #include "runtime/collective/nccl/HostTransfers.h"
 #include "runtime/program/DeviceTraits.h"
 #include "runtime/program/MeshText.h"
 #include "runtime/program/RuntimeMemory.h"
+#include "runtime/threads/StartThread.h"
 
 #include <fmt/format.h>
-#include <future>
 
 namespace rota {
 
@@ -122,21 +123,27 @@ NcclEnd Connection::linkByNccl(cuda::CudaDevice &device, int rank) const {
   return end;
 }
 
-/// Several ranks connect at the same time: each waits for the others.
+/// Several ranks connect at the same time: each waits for the others, and none
+/// for one that has failed.
 void Connection::linkByNccl(LinkedRanks &linked,
                             const std::vector<cuda::CudaDevice *> &gpus) const {
-  std::vector<std::future<NcclEnd>> ends;
-  for (size_t i = 0; i < gpus.size(); ++i)
-    ends.push_back(std::async(
-        gpus.size() > 1 ? std::launch::async : std::launch::deferred, [&, i] {
-          return linkByNccl(*gpus[i], firstRank() + static_cast<int>(i));
-        }));
+  linked.nccl.resize(gpus.size());
+  EmulatedNcclStart start; // several ranks of a process are on the emulated GPU
+  auto connect = [&](int i) {
+    try {
+      linked.nccl[i] = linkByNccl(*gpus[i], firstRank() + i);
+    } catch (...) {
+      start.abandon();
+      throw;
+    }
+  };
+  if (gpus.size() > 1)
+    runTogether("connecting ranks", static_cast<int>(gpus.size()), connect);
+  else
+    connect(0);
   linked.links.clear();
-  for (std::future<NcclEnd> &end : ends) {
-    linked.nccl.push_back(end.get());
-    const NcclEnd &own = linked.nccl.back();
-    linked.links.push_back({own.tensors.get(), own.host.get()});
-  }
+  for (const NcclEnd &end : linked.nccl)
+    linked.links.push_back({end.tensors.get(), end.host.get()});
 }
 
 void Connection::fail(const std::string &message) {
