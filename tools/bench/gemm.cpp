@@ -1,219 +1,255 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Speed of rotaGemm for the products of a language model's layers, as GF/s and
-// as a share of what this machine's fused multiply-adds reach in a loop without
-// memory; of products of rows of experts beside those of groups of equal size.
-// `bench-gemm [threads] [rows]`.
+// The rate of the three products of weights of published models (Weights.h): of
+// the forward, the input's gradient and the weight's gradient, in f32 and bf16,
+// as shares of what a core's multiply-adds reach in a loop without memory. Both
+// are measured in turn, in processor time. At the end, for each type, how far
+// the slowest product is below the median.
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/GroupedAbi.h"
 #include "runtime/device/Context.h"
 #include "runtime/device/Parallel.h"
+#include "tools/Median.h"
+#include "tools/bench/GemmComparisons.h"
+#include "tools/bench/GemmOperands.h"
 #include "tools/bench/Limits.h"
+#include "tools/bench/Weights.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
+namespace rota::bench {
 namespace {
 
-struct GemmCase {
-  const char *name;
-  RotaGemm gemm;
+struct BenchOptions {
+  int threads = availableCores();
+  std::string type;      // empty: both
+  std::string part;      // of the names of weights; empty: all weights
+  bool compares = false; // instead of measuring shares
 };
 
-RotaGemm describe(int64_t m, int64_t n, int64_t k, bool ta, bool tb,
-                  int32_t type, int32_t typeC, bool accumulate) {
-  RotaGemm g = {};
-  g.batch = 1, g.m = m, g.n = n, g.k = k;
-  g.lda = ta ? m : k, g.ldb = tb ? k : n, g.ldc = n;
-  g.transposeA = ta, g.transposeB = tb;
-  g.typeA = g.typeB = type, g.typeC = typeC;
-  g.accumulate = accumulate;
-  return g;
+const char *nameOf(int32_t type) { return type == ROTA_F32 ? "f32" : "bf16"; }
+
+std::string nameOf(const Weight &weight) {
+  return fmt::format("{}, {}", weight.model, weight.name);
 }
 
-using Block = std::unique_ptr<void, decltype(&std::free)>;
+/// A product's share of the limit.
+struct Measured {
+  std::string name;
+  double share; // percent
+};
 
-/// Memory of half-precision-safe values: every element is about 1.
-Block make(int64_t elements, int32_t type) {
-  size_t bytes = (elements * (type == ROTA_F32 ? 4 : 2) + 4095) / 4096 * 4096;
-  Block block(std::aligned_alloc(4096, bytes), std::free);
-  std::fill_n(static_cast<uint16_t *>(block.get()), bytes / 2, 0x3f80);
-  return block;
-}
-
-void measure(RotaContext *context, const GemmCase &item, double peak) {
-  const RotaGemm &g = item.gemm;
-  Block a = make(g.m * g.k, g.typeA), b = make(g.k * g.n, g.typeB);
-  Block c = make(g.m * g.n, g.typeC);
-  rota::bench::Time time = rota::bench::best(
-      [&] { rotaGemm(context, &g, a.get(), b.get(), c.get()); });
-  double work = 2.0 * g.m * g.n * g.k * 1e-9, rate = work / time.wall;
-  rota::GemmTiles cut = rota::tileGemm(g, rota::threadLimit(context));
-  std::printf("%-16s %5ld %5ld %5ld %s %s->%s%s tiles %ldx%ld of %ldx%ld "
-              "%9.3f ms %7.1f GF/s %5.1f %%, %6.1f GF/s a core\n",
-              item.name, long(g.m), long(g.n), long(g.k),
-              g.transposeA ? (g.transposeB ? "TT" : "TN")
-                           : (g.transposeB ? "NT" : "NN"),
-              g.typeA == ROTA_F32 ? "f32 " : "bf16",
-              g.typeC == ROTA_F32 ? "f32 " : "bf16", g.accumulate ? "+" : " ",
-              long(cut.countM), long(cut.countN), long(cut.tileM),
-              long(cut.tileN), time.wall * 1e3, rate, 100.0 * rate / peak,
-              work / time.processor);
-  std::fflush(stdout);
-}
-
-/// The products that `parts` weights of [n, k] with one input have in a layer,
-/// against those of one weight of [parts * n, k].
-void compareJoined(RotaContext *context, const char *name, int64_t parts,
-                   int64_t rows, int64_t n, int64_t k, int32_t type) {
-  int64_t all = parts * n;
-  Block x = make(rows * k, type), w = make(all * k, type);
-  Block y = make(rows * all, type), dw = make(all * k, ROTA_F32);
-  auto forward = [&](int64_t width) {
-    RotaGemm g = describe(rows, width, k, false, true, type, type, false);
-    rotaGemm(context, &g, x.get(), w.get(), y.get());
-  };
-  auto inputGradient = [&](int64_t width, bool adds) {
-    RotaGemm g = describe(rows, k, width, false, false, type, type, adds);
-    rotaGemm(context, &g, y.get(), w.get(), x.get());
-  };
-  auto weightGradient = [&](int64_t width) {
-    RotaGemm g = describe(width, k, rows, true, false, type, ROTA_F32, true);
-    rotaGemm(context, &g, y.get(), x.get(), dw.get());
-  };
-  // In turn: a slow minute of the machine affects both.
-  auto ratio = [&](auto apart, auto joined) {
-    double best[2] = {1e9, 1e9};
-    for (int round = 0; round < 5; ++round) {
-      best[0] = std::min(best[0], rota::bench::best(apart).processor);
-      best[1] = std::min(best[1], rota::bench::best(joined).processor);
-    }
-    return best[1] / best[0];
-  };
-  auto each = [&](auto body) {
-    for (int64_t part = 0; part < parts; ++part)
-      body(part);
-  };
-  double ratios[] = {
-      ratio([&] { each([&](int64_t) { forward(n); }); }, [&] { forward(all); }),
-      ratio([&] { each([&](int64_t part) { inputGradient(n, part > 0); }); },
-            [&] { inputGradient(all, false); }),
-      ratio([&] { each([&](int64_t) { weightGradient(n); }); },
-            [&] { weightGradient(all); })};
-  std::printf("%-16s %s: joined / apart: forward %.3f, input gradient %.3f, "
-              "weight gradient %.3f\n",
-              name, type == ROTA_F32 ? "f32" : "bf16", ratios[0], ratios[1],
-              ratios[2]);
-  std::fflush(stdout);
-}
-
-/// Products of the rows of `experts` experts in `sequences` sequences, whose
-/// tokens choose experts at random, against those of as many rows for each
-/// expert in one sequence without a rest.
-void compareGrouped(RotaContext *context, const RotaGroupedGemm &g) {
-  std::vector<int32_t> counts(g.batch * g.experts);
-  uint64_t state = 1;
-  for (int64_t row = 0; row < g.batch * g.rows; ++row) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    ++counts[row / g.rows * g.experts + int64_t((state >> 33) % g.experts)];
+/// The operands of a weight's products.
+class WeightProducts {
+public:
+  WeightProducts(RotaContext *context, const Weight &weight, int32_t type)
+      : context(context), w(weight), type(type), x(w.tokens * w.in, type),
+        y(w.tokens * w.out, type), weights(elements(), type),
+        gradient(elements(), ROTA_F32) {
+    if (w.experts > 0)
+      counts = chooseExperts(grouped(false));
   }
-  int64_t rows = g.batch * g.rows;
-  Block a = make(rows * g.in, g.typeA), c = make(rows * g.out, g.typeA);
-  Block b = make(g.experts * g.in * g.out, g.typeA);
-  Block gradient = make(g.experts * g.in * g.out, ROTA_F32);
-  RotaGemm even = describe(rows / g.experts, g.out, g.in, false,
-                           g.transposed != 0, g.typeA, g.typeC, false);
-  even.batch = g.experts, even.strideA = even.m * g.in;
-  even.strideB = g.in * g.out, even.strideC = even.m * g.out;
-  RotaGemm evenGradient = describe(g.in, g.out, rows / g.experts, true, false,
-                                   g.typeA, ROTA_F32, true);
-  evenGradient.batch = g.experts, evenGradient.strideA = even.strideA;
-  evenGradient.strideB = even.strideC, evenGradient.strideC = even.strideB;
-  RotaGroupedGemm grouped = g;
-  auto time = [](auto body) { return rota::bench::best(body).processor; };
-  double seconds[] = {
-      time([&] {
-        rotaGroupedGemm(context, &grouped, a.get(), b.get(), counts.data(),
-                        nullptr, c.get());
-      }),
-      time([&] { rotaGemm(context, &even, a.get(), b.get(), c.get()); }), 0, 0};
-  grouped.accumulate = 1, grouped.typeC = ROTA_F32;
-  seconds[2] = time([&] {
-    rotaGroupedGemmGrad(context, &grouped, a.get(), c.get(), counts.data(),
-                        gradient.get());
-  });
-  seconds[3] = time([&] {
-    rotaGemm(context, &evenGradient, a.get(), c.get(), gradient.get());
-  });
-  double work = 2.0 * double(rows * g.in * g.out) * 1e-9;
-  std::printf(
-      "%3ld experts, %ld x %4ld rows of %4ld -> %4ld %s %s: %6.1f GF/s, "
-      "even groups / these %.3f; gradient %6.1f GF/s, %.3f\n",
-      long(g.experts), long(g.batch), long(g.rows), long(g.in), long(g.out),
-      g.transposed ? "NT" : "NN", g.typeA == ROTA_F32 ? "f32 " : "bf16",
-      work / seconds[0], seconds[1] / seconds[0], work / seconds[2],
-      seconds[3] / seconds[2]);
-  std::fflush(stdout);
+
+  void forward() {
+    if (w.experts > 0)
+      return multiplyRows(/*isForward=*/true, x, y);
+    multiply(
+        describe(w.tokens, w.out, w.in, false, !w.isInByOut, type, type, false),
+        x, weights, y);
+  }
+  void inputGradient() {
+    if (w.experts > 0)
+      return multiplyRows(/*isForward=*/false, y, x);
+    multiply(
+        describe(w.tokens, w.in, w.out, false, w.isInByOut, type, type, false),
+        y, weights, x);
+  }
+  void weightGradient() {
+    if (w.experts > 0)
+      return sumRows();
+    if (w.isInByOut)
+      return multiply(gradientOf(w.in, w.out), x, y, gradient);
+    multiply(gradientOf(w.out, w.in), y, x, gradient);
+  }
+
+  double operations() const { return 2.0 * double(w.tokens * w.in * w.out); }
+
+private:
+  int64_t elements() const {
+    return std::max<int64_t>(w.experts, 1) * w.in * w.out;
+  }
+
+  RotaGemm gradientOf(int64_t m, int64_t n) const {
+    return describe(m, n, w.tokens, true, false, type, ROTA_F32, true);
+  }
+
+  void multiply(const RotaGemm &g, const Operand &a, const Operand &b,
+                const Operand &c) {
+    rotaGemm(context, &g, a.data(), b.data(), c.data());
+  }
+
+  /// Of weights that are stored as [experts, out, in].
+  RotaGroupedGemm grouped(bool isForward) const {
+    return {1,
+            w.tokens,
+            w.experts,
+            1,
+            isForward ? w.in : w.out,
+            isForward ? w.out : w.in,
+            isForward,
+            type,
+            type,
+            0};
+  }
+
+  void multiplyRows(bool isForward, const Operand &a, const Operand &c) {
+    RotaGroupedGemm g = grouped(isForward);
+    rotaGroupedGemm(context, &g, a.data(), weights.data(), counts.data(),
+                    nullptr, c.data());
+  }
+
+  void sumRows() {
+    RotaGroupedGemm g = grouped(/*isForward=*/false);
+    g.typeC = ROTA_F32, g.accumulate = 1;
+    rotaGroupedGemmGrad(context, &g, y.data(), x.data(), counts.data(),
+                        gradient.data());
+  }
+
+  RotaContext *context;
+  const Weight &w;
+  int32_t type;
+  Operand x, y, weights, gradient;
+  std::vector<int32_t> counts; // of experts
+};
+
+/// The least processor time of a few runs, and that of the limit's loop between
+/// them: a core's speed changes from second to second.
+double shareOf(double operations, FunctionRef<void()> run, int32_t type) {
+  constexpr int kLeastRuns = 3, kMostRuns = 7;
+  constexpr double kEnough = 0.5; // seconds
+  run();                          // compiles the product
+  double least = 1e30, limit = 0, spent = 0;
+  for (int i = 0; i < kMostRuns && (i < kLeastRuns || spent < kEnough); ++i) {
+    double start = processorSeconds();
+    run();
+    double time = processorSeconds() - start;
+    least = std::min(least, time);
+    spent += time;
+    limit = std::max(limit, type == ROTA_F32 ? peakMultiplyAdds()
+                                             : peakBf16MultiplyAdds());
+  }
+  return 100 * operations / least * 1e-9 / limit;
 }
 
-void compareExperts(RotaContext *context, int32_t type) {
-  struct Size {
-    int64_t sequences, rows, experts, in, out;
+void measure(RotaContext *context, const Weight &weight, int32_t type,
+             std::vector<Measured> &all) {
+  WeightProducts products(context, weight, type);
+  fmt::print("{:4} {:35} {:4} x {:5} -> {:5}", nameOf(type), nameOf(weight),
+             weight.tokens, weight.in, weight.out);
+  auto add = [&](const char *name, FunctionRef<void()> run) {
+    double share = shareOf(products.operations(), run, type);
+    fmt::print("  {} {:5.1f} %", name, share);
+    std::fflush(stdout);
+    all.push_back({fmt::format("{}, {}", nameOf(weight), name), share});
   };
-  for (const Size &s :
-       {Size{4, 256, 8, 192, 256}, Size{4, 1024, 8, 512, 1408},
-        Size{1, 8192, 8, 1024, 2048}, Size{2, 4096, 64, 1024, 512}})
-    for (int transposed : {0, 1})
-      compareGrouped(context, {s.sequences, s.rows, s.experts, 1, s.in, s.out,
-                               transposed, type, type, 0});
+  add("forward", [&] { products.forward(); });
+  add("input gradient", [&] { products.inputGradient(); });
+  add("weight gradient", [&] { products.weightGradient(); });
+  fmt::print("\n");
+}
+
+/// The median of all shares of a type and what lies far below it.
+std::string summarize(int32_t type, const std::vector<Measured> &all) {
+  constexpr double kFar = 10; // percentage points
+  std::vector<double> shares;
+  for (const Measured &one : all)
+    shares.push_back(one.share);
+  double middle = median(shares);
+  const Measured &least = *std::min_element(
+      all.begin(), all.end(),
+      [](const Measured &a, const Measured &b) { return a.share < b.share; });
+  auto below = std::count_if(shares.begin(), shares.end(), [&](double share) {
+    return share < middle - kFar;
+  });
+  return fmt::format("{}: {} products, median {:.1f} % of the limit, least "
+                     "{:.1f} % ({}), {} more than {} points below the median",
+                     nameOf(type), all.size(), middle, least.share, least.name,
+                     below, kFar);
+}
+
+int failUsage() {
+  std::fprintf(stderr,
+               "usage: bench-gemm [--threads 1..1024] [--type f32|bf16] "
+               "[--weights TEXT] [--compare]\n"
+               "  --weights  those alone whose model and name, such as "
+               "'Llama 110M, down', contain TEXT\n"
+               "  --compare  joined weights and rows of experts against "
+               "separate ones and even groups\n");
+  return 2;
+}
+
+std::optional<BenchOptions> parse(int argc, char **argv) {
+  BenchOptions options;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view name = argv[i];
+    if (name == "--compare") {
+      options.compares = true;
+      continue;
+    }
+    if (i + 1 == argc)
+      return std::nullopt;
+    std::string value = argv[++i];
+    if (name == "--threads")
+      options.threads = std::atoi(value.c_str());
+    else if (name == "--type" && (value == "f32" || value == "bf16"))
+      options.type = value;
+    else if (name == "--weights")
+      options.part = value;
+    else
+      return std::nullopt;
+  }
+  if (options.threads < 1 || options.threads > 1024)
+    return std::nullopt;
+  return options;
+}
+
+int run(const BenchOptions &options) {
+  Cores cores(options.threads);
+  ComputeToken token(cores);
+  RotaContext context;
+  context.cores = &cores;
+  std::vector<std::string> lines;
+  for (int32_t type : {ROTA_F32, ROTA_BF16}) {
+    if (!options.type.empty() && options.type != nameOf(type))
+      continue;
+    if (options.compares) {
+      compareGemms(&context, type);
+      continue;
+    }
+    std::vector<Measured> all;
+    for (const Weight &weight : kWeights)
+      if (nameOf(weight).find(options.part) != std::string::npos)
+        measure(&context, weight, type, all);
+    if (all.empty())
+      return failUsage();
+    lines.push_back(summarize(type, all));
+  }
+  for (const std::string &line : lines)
+    fmt::print("{}\n", line);
+  return 0;
 }
 
 } // namespace
+} // namespace rota::bench
 
 int main(int argc, char **argv) {
-  int threads = argc > 1 ? std::atoi(argv[1]) : rota::availableCores();
-  int64_t rows = argc > 2 ? std::atoll(argv[2]) : 2048;
-  rota::Cores cores(std::max(threads, 1));
-  rota::ComputeToken token(cores);
-  RotaContext context;
-  context.cores = &cores;
-  double f32 = rota::bench::peakMultiplyAdds() * threads;
-  double bf16 = rota::bench::peakBf16MultiplyAdds() * threads;
-  std::printf("%d threads, peak %.0f GF/s of f32, %.0f of bf16\n", threads, f32,
-              bf16);
-  struct Size {
-    const char *name;
-    int64_t n, k;
-  };
-  const Size sizes[] = {{"projection", 768, 768},
-                        {"gate, up", 2048, 768},
-                        {"down", 768, 2048},
-                        {"vocabulary", 32000, 768}};
-  for (int32_t type : {ROTA_F32, ROTA_BF16}) {
-    double peak = type == ROTA_F32 ? f32 : bf16;
-    for (const Size &s : sizes) {
-      std::printf("%s\n", s.name);
-      measure(&context,
-              {"  forward",
-               describe(rows, s.n, s.k, false, true, type, type, false)},
-              peak);
-      measure(&context,
-              {"  input gradient",
-               describe(rows, s.k, s.n, false, false, type, type, false)},
-              peak);
-      measure(&context,
-              {"  weight gradient",
-               describe(s.n, s.k, rows, true, false, type, ROTA_F32, true)},
-              peak);
-    }
-    measure(&context,
-            {"tiny", describe(128, 28, 28, false, false, type, type, false)},
-            peak);
-    compareJoined(&context, "query, key, value", 3, rows, 768, 768, type);
-    compareJoined(&context, "gate, up", 2, rows, 2048, 768, type);
-    compareExperts(&context, type);
-  }
+  auto options = rota::bench::parse(argc, argv);
+  return options ? rota::bench::run(*options) : rota::bench::failUsage();
 }

@@ -5,11 +5,10 @@
 // names them, and prints JSON lines. A product with a transposed A is the
 // gradient of a weight, whose C is f32; the C of others has the type of A.
 #include "runtime/device/Context.h"
-#include "runtime/device/GemmShape.h"
 #include "runtime/device/cpu/Gemm.h"
-#include "runtime/device/cpu/HostArena.h"
 #include "runtime/program/GemmName.h"
 #include "tools/Median.h"
+#include "tools/bench/GemmOperands.h"
 #include "tools/bench/Limits.h"
 #include "tools/bench/TlbMisses.h"
 
@@ -17,7 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <emmintrin.h>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -25,6 +23,8 @@
 #include <vector>
 
 namespace {
+
+using rota::bench::Operand;
 
 constexpr int kRounds = 7;
 
@@ -48,25 +48,6 @@ std::optional<RotaGemm> parse(const char *name) {
     return std::nullopt;
   return g;
 }
-
-/// Memory on pages like those of a trainer's arena. Every element is about 1.
-class Operand {
-public:
-  Operand(int64_t elements, int32_t type)
-      : arena(elements * rota::elementBytes(type)) {
-    std::fill_n(static_cast<uint16_t *>(data()), arena.bytes() / 2, 0x3f80);
-  }
-  void *data() const { return arena.at(0); }
-
-  /// Removes it from the caches of all cores.
-  void flush() const {
-    for (int64_t i = 0; i < arena.bytes(); i += 64)
-      _mm_clflush(static_cast<char *>(data()) + i);
-  }
-
-private:
-  rota::HostArena arena;
-};
 
 /// More small pages than a TLB has places for.
 class Pages {
