@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of all benchmarks: compiling a trainer, running it, and reading its lines."""
+import argparse
 import array
 import json
 import os
@@ -55,6 +56,13 @@ def shape_of(name, dtype, folder):
     base, changes = MODELS[name]
     return ["--model", model_of(base, folder, **changes), "--batch-size", "4", "--sequence-length", "512",
             "--dtype", dtype]
+
+
+def dtype_argument(description):
+    """The `--dtype` of a benchmark that has no other argument, as flags of `rota compile`."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--dtype", choices=("f32", "bf16"), default="f32", help="of the trainers (default: f32)")
+    return ["--dtype", parser.parse_args().dtype]
 
 
 def limits(threads):

@@ -3,8 +3,9 @@
 rank on the same work and cores; and how much of the gathers and reduce-scatters runs under compute.
 
 The model is the 110m configuration, whose 12 layers 2 x 2 chunks divide."""
-from common import alternate, model_of, temporary, throughput
+from common import alternate, dtype_argument, model_of, temporary, throughput
 
+DTYPE = dtype_argument(__doc__)
 SETTINGS = {
     "one rank": [],
     "fsdp=2,stage=2": ["--mesh", "fsdp=2,stage=2", "--repeats", "2", "--weight-gather", "per-repeat"],
@@ -12,8 +13,8 @@ SETTINGS = {
 }
 with temporary() as folder:
     model = model_of("110m", folder)
-    runs = alternate(SETTINGS, ["--model", model, "--batch-size", "16", "--sequence-length", "256", "--microbatches",
-                                "4"], folder, rounds=2)
+    runs = alternate(SETTINGS, [*DTYPE, "--model", model, "--batch-size", "16", "--sequence-length", "256",
+                                "--microbatches", "4"], folder, rounds=2)
     best = {name: max(map(throughput, events)) for name, events in runs.items()}
     moved = {name: {kind: events[-1][-1][kind] for kind in ("unshard", "reduce_grad")} for name, events in runs.items()}
     for name, tokens in best.items():
