@@ -103,10 +103,15 @@ static GemmTiles tilePanels(const RotaGemm &g, const PanelTiling &tiling,
   int64_t mostM = std::min(g.m, tiling.mostM);
   int64_t mostN = std::min(g.n, tiling.mostN);
   int64_t costA = g.transposeA ? tiling.packA : tiling.readA;
+  // The lesser of two upper bounds, the first of which is exact for one thread,
+  // the second for equal tiles.
   auto timeOf = [&](int64_t m, int64_t n) {
-    int64_t operands = tiling.packB * n + costA * m;
-    int64_t tiles = g.batch * ceilDiv(g.m, m) * ceilDiv(g.n, n);
-    return ceilDiv(tiles, threads) * (m * n + operands);
+    int64_t countM = ceilDiv(g.m, m), countN = ceilDiv(g.n, n);
+    int64_t largest = m * n + tiling.packB * n + costA * m;
+    int64_t all = g.batch * (g.m * g.n + tiling.packB * g.n * countM +
+                             costA * g.m * countN);
+    return std::min((all + largest * (threads - 1)) / threads,
+                    ceilDiv(g.batch * countM * countN, threads) * largest);
   };
   GemmTiles best = {};
   best.tileM = mostM;

@@ -18,8 +18,9 @@ namespace rota::avx512 {
 constexpr int kLanes = 16, kPairs = 1, kRows = 8, kVectors = 3;
 
 /// Measured on a Zen 4. Packed columns of B take most of a second-level cache
-/// of 1 MiB, which packed rows of A share. With half of it, weight gradients
-/// take 3 % longer, since their rows of A are packed twice as often.
+/// of 1 MiB. Where rows of A are packed, B is read from the third-level cache,
+/// which costs 1 % at most; with columns for the second-level cache, rows of A
+/// would be packed four times as often.
 constexpr PanelSizes kSizes = {.lanes = kLanes,
                                .pairs = kPairs,
                                .rows = kRows,
@@ -27,14 +28,15 @@ constexpr PanelSizes kSizes = {.lanes = kLanes,
                                .rowsInPlace = 1,
                                .mostPairs = 512,
                                .packedBytes = 800 << 10,
+                               .packedBytesWithRows = 3200 << 10,
                                .tiling = {.unitM = 64,
                                           .unitN = kVectors * kLanes,
                                           .mostM = 1024,
-                                          .mostN = 384,
+                                          .mostN = 1536,
                                           .leastWork = int64_t(1) << 23,
-                                          .packB = 6,
+                                          .packB = 12,
                                           .readA = 3,
-                                          .packA = 14}};
+                                          .packA = 12}};
 
 typedef float Floats __attribute__((ext_vector_type(kLanes)));
 typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));

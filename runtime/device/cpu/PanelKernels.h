@@ -70,8 +70,9 @@ struct PanelSizes {
   /// Pairs of k in a block: some rows of A and the panel of B that they meet
   /// stay in the first caches.
   int64_t mostPairs;
-  /// Bytes of B that are packed at a time, for the second-level cache.
-  int64_t packedBytes;
+  /// Bytes of B that are packed at a time: where rows of A are read in place,
+  /// and where they are packed, too, which is done once for each such part.
+  int64_t packedBytes, packedBytesWithRows;
   /// Whether results that are added to are read before the products.
   bool readsResultFirst = false;
   PanelTiling tiling = {};

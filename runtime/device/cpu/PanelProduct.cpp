@@ -11,6 +11,9 @@ namespace {
 constexpr int64_t kPairBytes = 4, kLineBytes = 64;
 /// Rows of A that are packed at a time.
 constexpr int64_t kPackedRows = 64;
+/// So few rows of A stay in the second-level cache. Fewer columns of B are then
+/// packed at a time: nothing asks for the first ones early.
+constexpr int64_t kFewRows = 256;
 
 /// `k` elements from `data` on, which lie `stride` elements apart, or else the
 /// columns do.
@@ -26,6 +29,12 @@ PanelSource sourceOf(const void *data, int64_t stride, bool isStrideOfK,
 PanelSource partOf(PanelSource source, int64_t k, int64_t count) {
   source.data += k * source.strideK;
   source.k = count;
+  return source;
+}
+
+/// Columns of B, or rows of A, from `first` on.
+PanelSource columnsOf(PanelSource source, int64_t first) {
+  source.data += first * source.strideColumn;
   return source;
 }
 
@@ -59,30 +68,27 @@ private:
 /// A part of k.
 struct PanelProduct::Block {
   PanelSource a, b;
+  PanelSource nextB; // of the next part, or empty
   PanelResult c;
   int64_t pairs;
   char *packedA, *packedB;
-};
-
-/// Columns of B that are packed.
-struct PanelProduct::ColumnGroup {
-  const Block &block;
-  int64_t first, count;
-
-  /// The panel that begins with this column of the group.
-  char *panel(int64_t column) const {
-    return block.packedB + column * block.pairs * kPairBytes;
-  }
 };
 
 /// Asks the memory for rows of bytes that are read next, some at each step,
 /// since a core waits for a few lines at a time.
 class PanelProduct::Prefetch {
 public:
-  Prefetch(const char *data, int64_t stride, int64_t rows, int64_t bytes,
-           int64_t steps)
-      : next(data), stride(stride), left(rows), some(ceilDiv(rows, steps)),
-        bytes(bytes) {}
+  /// An operand's first columns.
+  Prefetch(const PanelSource &source, int64_t columns, int64_t steps)
+      : next(source.data) {
+    bool areNeighbours = source.strideColumn == elementBytes(ROTA_BF16);
+    stride = areNeighbours ? source.strideK : source.strideColumn;
+    left = areNeighbours ? source.k : columns;
+    bytes = (areNeighbours ? columns : source.k) * elementBytes(ROTA_BF16);
+    if (columns <= 0)
+      left = 0;
+    some = ceilDiv(left, steps);
+  }
 
   void step() {
     for (int64_t i = 0; i < some && left > 0; ++i, --left, next += stride)
@@ -95,6 +101,18 @@ private:
   int64_t stride, left, some, bytes;
 };
 
+/// Columns of B that are packed.
+struct PanelProduct::ColumnGroup {
+  const Block &block;
+  int64_t first, count;
+  Prefetch next; // columns that are packed after these
+
+  /// The panel that begins with this column of the group.
+  char *panel(int64_t column) const {
+    return block.packedB + column * block.pairs * kPairBytes;
+  }
+};
+
 PanelProduct::PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels)
     : g(gemm), kernels(&kernels), sizes(kernels.sizes),
       rowsInPlace(packsRows(gemm, sizes)
@@ -103,7 +121,11 @@ PanelProduct::PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels)
       panelWidth(sizes.vectors * sizes.lanes),
       depth(evenPart(gemm.k, 2 * sizes.mostPairs, 2 * sizes.lanes)) {
   int64_t bytes = pairsOf(depth) * panelWidth * kPairBytes;
-  int64_t panels = std::max<int64_t>(sizes.packedBytes / bytes, 1);
+  int64_t most =
+      rowsInPlace > 0 ? sizes.packedBytes : sizes.packedBytesWithRows;
+  if (rowsInPlace > 0 && g.m <= kFewRows)
+    most /= 4;
+  int64_t panels = std::max<int64_t>(most / bytes, 1);
   groupColumns = evenPart(ceilDiv(g.n, panelWidth), panels, 1) * panelWidth;
 }
 
@@ -138,8 +160,13 @@ void PanelProduct::run(const void *a, const void *b, void *c,
   Registers registers(*kernels);
   for (int64_t k = 0; k < g.k; k += depth) {
     int64_t count = std::min(depth, g.k - k);
-    Block block{partOf(wholeA, k, count), partOf(wholeB, k, count), result,
-                pairsOf(count),           memory + bytesB,          memory};
+    Block block{partOf(wholeA, k, count),
+                partOf(wholeB, k, count),
+                partOf(wholeB, k + count, std::min(depth, g.k - k - count)),
+                result,
+                pairsOf(count),
+                memory + bytesB,
+                memory};
     if (keepsSums)
       block.c = {sums, g.n, /*isBf16=*/false, /*adds=*/k > 0};
     else
@@ -152,7 +179,12 @@ void PanelProduct::run(const void *a, const void *b, void *c,
 
 void PanelProduct::addBlock(const Block &block) const {
   for (int64_t column = 0; column < g.n; column += groupColumns) {
-    ColumnGroup group{block, column, std::min(groupColumns, g.n - column)};
+    int64_t count = std::min(groupColumns, g.n - column);
+    int64_t left = g.n - column - count;
+    int64_t steps = ceilDiv(g.m, sizes.rows) * ceilDiv(count, panelWidth);
+    Prefetch next(left > 0 ? columnsOf(block.b, column + count) : block.nextB,
+                  std::min(groupColumns, left > 0 ? left : g.n), steps);
+    ColumnGroup group{block, column, count, next};
     kernels->pack(block.b, group.first, group.count, sizes.vectors,
                   block.packedB);
     multiplyInPlace(group);
@@ -160,34 +192,29 @@ void PanelProduct::addBlock(const Block &block) const {
   }
 }
 
-void PanelProduct::multiplyInPlace(const ColumnGroup &group) const {
+void PanelProduct::multiplyInPlace(ColumnGroup &group) const {
   const PanelSource &a = group.block.a;
   int64_t panels = ceilDiv(group.count, panelWidth);
   for (int64_t row = 0; row < rowsInPlace; row += sizes.rows) {
     int64_t rows = std::min<int64_t>(sizes.rows, rowsInPlace - row);
-    const char *data = a.data + row * a.strideColumn;
-    Prefetch next(data + rows * a.strideColumn, a.strideColumn,
-                  std::min(rows, g.m - row - rows), a.k * a.strideK, panels);
+    PanelSource part = columnsOf(a, row);
+    Prefetch next(columnsOf(a, row + rows), std::min(rows, g.m - row - rows),
+                  panels);
     multiplyPanels(group,
-                   {group.block.pairs, {data, a.strideColumn, kPairBytes}}, row,
-                   rows, next);
+                   {group.block.pairs, {part.data, a.strideColumn, kPairBytes}},
+                   row, rows, next);
   }
 }
 
-void PanelProduct::multiplyPacked(const ColumnGroup &group) const {
+void PanelProduct::multiplyPacked(ColumnGroup &group) const {
   const Block &block = group.block;
-  const PanelSource &a = block.a;
   int64_t panels = ceilDiv(group.count, panelWidth);
   for (int64_t first = rowsInPlace; first < g.m; first += kPackedRows) {
     int64_t count = std::min(kPackedRows, g.m - first);
-    kernels->packRows(a, first, count, block.packedA);
-    int64_t left = std::min(kPackedRows, g.m - first - count);
-    const char *rest = a.data + (first + count) * a.strideColumn;
-    int64_t steps = ceilDiv(count, sizes.rows) * panels;
-    Prefetch next = g.transposeA ? Prefetch(rest, a.strideK, left > 0 ? a.k : 0,
-                                            left * a.strideColumn, steps)
-                                 : Prefetch(rest, a.strideColumn, left,
-                                            a.k * a.strideK, steps);
+    kernels->packRows(block.a, first, count, block.packedA);
+    Prefetch next(columnsOf(block.a, first + count),
+                  std::min(kPackedRows, g.m - first - count),
+                  ceilDiv(count, sizes.rows) * panels);
     for (int64_t row = 0; row < count; row += sizes.rows)
       multiplyPanels(
           group,
@@ -196,7 +223,7 @@ void PanelProduct::multiplyPacked(const ColumnGroup &group) const {
   }
 }
 
-void PanelProduct::multiplyPanels(const ColumnGroup &group, PanelBlock operands,
+void PanelProduct::multiplyPanels(ColumnGroup &group, PanelBlock operands,
                                   int64_t row, int64_t rows,
                                   Prefetch &next) const {
   PanelResult result = group.block.c;
@@ -211,6 +238,7 @@ void PanelProduct::multiplyPanels(const ColumnGroup &group, PanelBlock operands,
         __builtin_prefetch(c + i * stride + (column + ahead) * bytes + byte,
                            /*rw=*/1);
     next.step();
+    group.next.step();
     operands.b = group.panel(column);
     result.data = c + column * bytes;
     kernels->multiply(operands, rows,

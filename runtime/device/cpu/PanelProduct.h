@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of bf16 by kernels of Rota's own: operands are packed into panels
-// (PanelKernels.h), so few at a time that they stay in the second-level cache,
-// and a block of sums stays in registers.
+// (PanelKernels.h), so few at a time that they stay in a cache, and a block of
+// sums stays in registers.
 //
 // An element of the result is the sum of parts of k, in order, each of which is
 // summed in order from zero; AMX starts from the result itself where this is
@@ -39,10 +39,10 @@ private:
   struct ColumnGroup;
   class Prefetch;
   void addBlock(const Block &block) const;
-  void multiplyInPlace(const ColumnGroup &group) const;
-  void multiplyPacked(const ColumnGroup &group) const;
-  void multiplyPanels(const ColumnGroup &group, PanelBlock operands,
-                      int64_t row, int64_t rows, Prefetch &next) const;
+  void multiplyInPlace(ColumnGroup &group) const;
+  void multiplyPacked(ColumnGroup &group) const;
+  void multiplyPanels(ColumnGroup &group, PanelBlock operands, int64_t row,
+                      int64_t rows, Prefetch &next) const;
 
   /// In so many elements of k, with zeros that complete them.
   int64_t pairsOf(int64_t k) const;

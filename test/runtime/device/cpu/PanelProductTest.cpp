@@ -26,7 +26,8 @@ constexpr PanelSizes kSizes = {.lanes = kLanes,
                                .vectors = kVectors,
                                .rowsInPlace = 1,
                                .mostPairs = 512,
-                               .packedBytes = 800 << 10};
+                               .packedBytes = 800 << 10,
+                               .packedBytesWithRows = 3200 << 10};
 typedef float Floats __attribute__((ext_vector_type(kLanes)));
 typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
 
