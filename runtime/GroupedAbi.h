@@ -24,7 +24,8 @@ typedef struct RotaGroupedGemm {
   int32_t accumulate; // adds to C
 } RotaGroupedGemm;
 
-/// Hosts multiply an expert's rows of all sequences in multiples of it.
+/// Hosts that multiply with oneDNN take an expert's rows of all sequences in
+/// multiples of it.
 enum { ROTA_GROUP_UNIT = 16 };
 
 /// C[b, r, out] = A[b, r, in] * B[x][in, out] for the rows of each expert x;

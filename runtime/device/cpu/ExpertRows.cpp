@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/cpu/ExpertRows.h"
-#include "runtime/device/cpu/GemmTile.h"
+#include "runtime/device/cpu/Scratch.h"
 
 #include <algorithm>
 
@@ -11,7 +11,9 @@ namespace rota {
 /// multiply.
 static constexpr int64_t kLeastInPlace = 128;
 
-ExpertRows::ExpertRows(const RotaGroupedGemm &g, const int32_t *counts) {
+ExpertRows::ExpertRows(const RotaGroupedGemm &g, const int32_t *counts,
+                       Heights heights)
+    : heights(heights) {
   find(g, counts);
   std::vector<size_t> firsts; // stretches of parts, and the end
   for (int64_t expert = 0; expert < g.experts; ++expert) {
@@ -45,14 +47,23 @@ void ExpertRows::cut(int64_t expert, std::span<const RowStretch> ofSequences,
                      std::vector<size_t> &firsts) {
   auto addPart = [&](int64_t rows) {
     firsts.push_back(stretches.size());
-    all.push_back({expert, rows, {}});
+    all.push_back(
+        {expert, rows, ceilDiv(rows, heights.unit) * heights.unit, {}});
   };
+  int64_t total = 0;
+  for (const RowStretch &stretch : ofSequences)
+    total += stretch.count;
+  // Else whole units would be multiplied in place, and a few rows by
+  // themselves.
+  bool isOnePart = heights.unit > 1 && total <= heights.most;
   std::vector<RowStretch> small;
   int64_t left = 0; // rows of small stretches
   for (RowStretch stretch : ofSequences) {
-    int64_t inPlace =
-        stretch.count < kLeastInPlace ? 0 : stretch.count / kUnit * kUnit;
-    for (int64_t height = inPlace ? evenPart(inPlace, kMostRows, kUnit) : 0;
+    int64_t inPlace = isOnePart || stretch.count < kLeastInPlace
+                          ? 0
+                          : stretch.count / heights.unit * heights.unit;
+    for (int64_t height =
+             inPlace ? evenPart(inPlace, heights.most, heights.unit) : 0;
          inPlace > 0;) {
       int64_t rows = std::min(height, inPlace);
       addPart(rows);
@@ -64,7 +75,7 @@ void ExpertRows::cut(int64_t expert, std::span<const RowStretch> ofSequences,
       small.push_back(stretch);
     left += stretch.count;
   }
-  int64_t height = left > 0 ? evenPart(left, kMostRows, kUnit) : 0;
+  int64_t height = left > 0 ? evenPart(left, heights.most, heights.unit) : 0;
   for (auto next = small.begin(); left > 0;) {
     int64_t rows = std::min(height, left);
     addPart(rows);

@@ -20,25 +20,26 @@ struct RowStretch {
 
 class ExpertRows {
 public:
-  /// Heights of products are multiples of it.
-  static constexpr int64_t kUnit = ROTA_GROUP_UNIT;
-  /// Rows of a part. A product reads a weight once for each part.
-  static constexpr int64_t kMostRows = 256;
+  /// The rows of a part: multiples of a unit, up to the most. A product reads a
+  /// weight once for each part.
+  struct Heights {
+    int64_t unit, most;
+  };
 
   /// Some rows of an expert: those of all its stretches, in order.
   struct Part {
     int64_t expert = 0, rows = 0;
+    int64_t paddedRows = 0; // as many as a product needs
     std::span<const RowStretch> stretches;
 
-    int64_t paddedRows() const { return (rows + kUnit - 1) / kUnit * kUnit; }
     /// Whether the rows lie together and are as many as a product needs.
     bool isInPlace() const {
-      return stretches.size() == 1 && rows % kUnit == 0;
+      return stretches.size() == 1 && rows == paddedRows;
     }
   };
 
   /// `counts` as in rotaGroupedGemm, of which no block has too many.
-  ExpertRows(const RotaGroupedGemm &g, const int32_t *counts);
+  ExpertRows(const RotaGroupedGemm &g, const int32_t *counts, Heights heights);
   ExpertRows(const ExpertRows &) = delete;
 
   /// In the order of experts.
@@ -57,6 +58,7 @@ private:
   void cut(int64_t expert, std::span<const RowStretch> ofSequences,
            std::vector<size_t> &firsts);
 
+  Heights heights;
   std::vector<RowStretch> found; // [expert][sequence]
   std::vector<RowStretch> stretches, rest;
   std::vector<Part> all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of rows by groups. Groups have any number of rows, and oneDNN
-// compiles code for each size: heights are therefore multiples of kUnit. Rows
+// compiles code for each size: heights are therefore multiples of a unit. Rows
 // of an expert that do not lie together, or are no such multiple, go through
 // copies that end in zeros. The parts of an expert's rows depend on the counts
 // and not on threads, and so do the bits of a row.
@@ -12,17 +12,39 @@
 #include "runtime/device/Profile.h"
 #include "runtime/device/cpu/ExpertRows.h"
 #include "runtime/device/cpu/GemmTile.h"
+#include "runtime/device/cpu/PanelProduct.h"
 #include "runtime/program/Convert.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 
 namespace rota {
 namespace {
 
-constexpr int64_t kUnit = ExpertRows::kUnit;
-constexpr int64_t kTileColumns = 512;
+/// How products of experts are cut.
+struct GroupedTiling {
+  struct Widths {
+    int64_t unit, most;
+  };
+  ExpertRows::Heights heights;
+  Widths rows; // of C in a gradient
+  Widths columns;
+};
+
+/// oneDNN compiles code for each height; a PanelProduct has any.
+GroupedTiling tilingOf(const RotaGroupedGemm &g) {
+  RotaGemm types = {};
+  types.typeA = types.typeB = g.typeA;
+  const PanelKernels *kernels = PanelProduct::kernelsFor(types);
+  if (!kernels)
+    return {{ROTA_GROUP_UNIT, 256}, {64, 512}, {64, 512}};
+  const PanelTiling &tiling = kernels->sizes.tiling;
+  return {
+      {1, 1024}, {tiling.unitM, tiling.mostM}, {tiling.unitN, tiling.mostN}};
+}
 
 /// Operands of one call.
 struct GroupedCall {
@@ -67,13 +89,13 @@ struct StridedPart {
   int64_t stride, bytes;
 };
 
-/// Copies the part's rows together, and zeros for the rest of kUnit rows.
+/// Copies the part's rows together, and zeros up to the padded rows.
 void gather(const ExpertRows::Part &part, const StridedPart &rows, char *to) {
   for (const RowStretch &stretch : part.stretches)
     for (int64_t row = 0; row < stretch.count; ++row, to += rows.bytes)
       std::memcpy(to, rows.first + (stretch.first + row) * rows.stride,
                   rows.bytes);
-  std::memset(to, 0, (part.paddedRows() - part.rows) * rows.bytes);
+  std::memset(to, 0, (part.paddedRows - part.rows) * rows.bytes);
 }
 
 /// The part's rows, one after another: in place where they can be multiplied
@@ -101,23 +123,31 @@ char *copySpace(int64_t bytes) {
   return static_cast<char *>(memory.get(bytes));
 }
 
-/// The columns of C, cut evenly; the last part may be narrower.
+/// The columns of C, or its rows, cut evenly; the last part may be narrower.
 struct ColumnTiles {
-  explicit ColumnTiles(int64_t all)
-      : width(evenPart(all, kTileColumns, 64)), count(ceilDiv(all, width)),
+  ColumnTiles(int64_t all, int64_t most, int64_t unit)
+      : width(evenPart(all, most, unit)), count(ceilDiv(all, width)),
         last(all - (count - 1) * width) {}
   int64_t of(int64_t part) const { return part + 1 == count ? last : width; }
   int64_t width, count, last;
 };
 
+/// As wide as leaves a few tiles for each thread, where each of `parts` parts
+/// of a call is cut so.
+ColumnTiles tilesFor(const GroupedCall &call, int64_t all, int64_t parts,
+                     GroupedTiling::Widths widths) {
+  constexpr int64_t kTilesOfThread = 4, kLeast = 512;
+  int64_t tiles = kTilesOfThread * threadLimit(call.context);
+  int64_t width = all / ceilDiv(tiles, std::max<int64_t>(parts, 1));
+  return {all, std::min(std::max(width, kLeast), widths.most), widths.unit};
+}
+
 //===----------------------------------------------------------------------===//
 // Rows by matrices
 //===----------------------------------------------------------------------===//
 
-/// Tiles of the heights that a call needs:
-/// [height / kUnit - 1][is last column][is of copies].
-using RowTiles = std::array<std::array<std::array<GemmTileRef, 2>, 2>,
-                            ExpertRows::kMostRows / kUnit>;
+/// Tiles by height, then [is last column][is of copies].
+using RowTiles = std::map<int64_t, std::array<std::array<GemmTileRef, 2>, 2>>;
 
 RotaGemm rowTile(const RotaGroupedGemm &g, int64_t height, int64_t width) {
   RotaGemm tile = {};
@@ -141,9 +171,9 @@ RowTiles findRowTiles(const GroupedCall &call, const ColumnTiles &columns,
   RowTiles tiles;
   for (const ExpertRows::Part &part : rows.parts())
     for (bool isLast : {false, true}) {
-      int64_t height = part.paddedRows();
+      int64_t height = part.paddedRows;
       bool isCopied = !part.isInPlace();
-      GemmTileRef &tile = tiles[height / kUnit - 1][isLast][isCopied];
+      GemmTileRef &tile = tiles[height][isLast][isCopied];
       if (tile)
         continue;
       RotaGemm gemm =
@@ -169,13 +199,13 @@ void multiplyRows(const GroupedCall &call, const RowTiles &tiles,
   StridedPart a{const_cast<char *>(call.a), rowA, rowA};
   StridedPart c{call.c + from * call.bytesC(), rowC,
                 columns.of(column) * call.bytesC()};
-  const auto &tile = tiles[part.paddedRows() / kUnit - 1][isLast];
+  const auto &tile = tiles.at(part.paddedRows)[isLast];
   if (part.isInPlace()) {
     int64_t row = part.stretches.front().first;
     return runGemmTile(*tile[0], a.first + row * rowA, b, c.first + row * rowC);
   }
-  char *copyA = copySpace(part.paddedRows() * (a.bytes + c.bytes));
-  char *copyC = copyA + part.paddedRows() * a.bytes;
+  char *copyA = copySpace(part.paddedRows * (a.bytes + c.bytes));
+  char *copyC = copyA + part.paddedRows * a.bytes;
   gather(part, a, copyA);
   if (g.accumulate)
     gather(part, c, copyC);
@@ -190,8 +220,10 @@ void clearRows(const GroupedCall &call, const RowStretch &rows) {
 
 void multiplyAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
-  ColumnTiles columns(g.out);
-  ExpertRows rows(g, call.counts);
+  GroupedTiling tiling = tilingOf(g);
+  ExpertRows rows(g, call.counts, tiling.heights);
+  ColumnTiles columns =
+      tilesFor(call, g.out, int64_t(rows.parts().size()), tiling.columns);
   RowTiles tiles = findRowTiles(call, columns, rows);
   auto products = int64_t(rows.parts().size()) * columns.count;
   auto cleared = g.accumulate ? 0 : int64_t(rows.unused().size());
@@ -212,10 +244,9 @@ void multiplyAll(const GroupedCall &call) {
 // Gradients of matrices
 //===----------------------------------------------------------------------===//
 
-/// Tiles by [depth / kUnit - 1][is last row][is last column][is of copies].
+/// Tiles by depth, then [is last row][is last column][is of copies].
 using DepthTiles =
-    std::array<std::array<std::array<std::array<GemmTileRef, 2>, 2>, 2>,
-               ExpertRows::kMostRows / kUnit>;
+    std::map<int64_t, std::array<std::array<std::array<GemmTileRef, 2>, 2>, 2>>;
 
 RotaGemm depthTile(const RotaGroupedGemm &g, int64_t height, int64_t width,
                    int64_t depth, bool isCopied) {
@@ -239,10 +270,9 @@ DepthTiles findDepthTiles(const GroupedCall &call, const ColumnTiles &m,
   DepthTiles tiles;
   for (const ExpertRows::Part &part : rows.parts())
     for (int last = 0; last < 4; ++last) {
-      int64_t depth = part.paddedRows();
+      int64_t depth = part.paddedRows;
       bool isCopied = !part.isInPlace();
-      GemmTileRef &tile =
-          tiles[depth / kUnit - 1][last / 2][last % 2][isCopied];
+      GemmTileRef &tile = tiles[depth][last / 2][last % 2][isCopied];
       if (!tile)
         tile = findGemmTile(depthTile(call.g, last / 2 ? m.last : m.width,
                                       last % 2 ? n.last : n.width, depth,
@@ -259,13 +289,13 @@ void addRows(const GroupedCall &call, const DepthTiles &tiles,
   int64_t rowA = g.in * call.bytesA(), rowB = g.out * call.bytesA();
   StridedPart a{const_cast<char *>(call.a) + tile * m.width * call.bytesA(),
                 rowA, m.of(tile) * call.bytesA()};
-  const auto &of = tiles[part.paddedRows() / kUnit - 1][tile + 1 == m.count];
+  const auto &of = tiles.at(part.paddedRows)[tile + 1 == m.count];
   bool isCopied = !part.isInPlace();
   int64_t mostB = n.width * call.bytesA();
   char *copyB =
-      isCopied ? copySpace(part.paddedRows() * (mostB + a.bytes)) : nullptr;
+      isCopied ? copySpace(part.paddedRows * (mostB + a.bytes)) : nullptr;
   const char *partA =
-      together(part, a, isCopied ? copyB + part.paddedRows() * mostB : nullptr);
+      together(part, a, isCopied ? copyB + part.paddedRows * mostB : nullptr);
   for (int64_t j = 0; j < n.count; ++j) {
     StridedPart b{const_cast<char *>(call.b) + j * n.width * call.bytesA(),
                   rowB, n.of(j) * call.bytesA()};
@@ -315,8 +345,10 @@ private:
 
 void sumAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
-  ColumnTiles m(g.in), n(g.out);
-  ExpertRows rows(g, call.counts);
+  GroupedTiling tiling = tilingOf(g);
+  ColumnTiles m = tilesFor(call, g.in, g.experts, tiling.rows);
+  ColumnTiles n(g.out, tiling.columns.most, tiling.columns.unit);
+  ExpertRows rows(g, call.counts, tiling.heights);
   DepthTiles tiles = findDepthTiles(call, m, n, rows);
   parallelPieces(call.context, g.experts * m.count, [&](int64_t piece) {
     int64_t expert = piece / m.count, tile = piece % m.count;
