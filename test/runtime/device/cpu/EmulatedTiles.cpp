@@ -1,12 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/device/cpu/EmulatedTiles.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <ucontext.h>
+#include <utility>
+
+namespace rota::tiles {
+
+constexpr int kLanes = 16, kPairs = 16;
+typedef float Floats __attribute__((ext_vector_type(kLanes)));
+typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
+
+struct Tiles {
+  static test::TileRegisters &registers() { return test::TileRegisters::get(); }
+  static void configure(const void *shapes) { registers().configure(shapes); }
+  static void release() { registers().release(); }
+  template <int kTile> static void zero() { registers().zero(kTile); }
+  template <int kTile> static void load(const void *from, int64_t stride) {
+    registers().load(kTile, from, stride);
+  }
+  template <int kTile> static void store(void *to, int64_t stride) {
+    registers().store(kTile, to, stride);
+  }
+  template <int kSums, int kA, int kB> static void addProducts() {
+    registers().addProducts(kSums, kA, kB);
+  }
+};
+
+#include "runtime/device/cpu/PanelMemory.inc"
+#include "runtime/device/cpu/PanelTiles.inc"
+
+} // namespace rota::tiles
 
 namespace rota::test {
+
+const PanelKernels &panelKernelsOfTiles() { return tiles::kKernels; }
 
 //===----------------------------------------------------------------------===//
 // Registers

@@ -5,6 +5,8 @@
 #ifndef ROTA_TEST_RUNTIME_DEVICE_CPU_EMULATEDTILES_H
 #define ROTA_TEST_RUNTIME_DEVICE_CPU_EMULATEDTILES_H
 
+#include "runtime/device/cpu/PanelKernels.h"
+
 #include <array>
 #include <cstdint>
 #include <signal.h>
@@ -42,6 +44,9 @@ private:
 
   std::array<Tile, 8> tiles;
 };
+
+/// Kernels for AMX with TileRegisters in place of its instructions.
+const PanelKernels &panelKernelsOfTiles();
 
 /// While it lives, instructions of AMX that the processor does not know are
 /// done by TileRegisters.

@@ -4,6 +4,7 @@
 // which any processor can run, by those for AVX-512, and by those for AMX,
 // whose instructions are emulated on a processor without it.
 #include "runtime/device/cpu/PanelProduct.h"
+#include "runtime/device/cpu/TileProduct.h"
 #include "test/runtime/GemmCase.h"
 #include "test/runtime/device/cpu/EmulatedTiles.h"
 
@@ -46,33 +47,6 @@ static inline Floats addProducts(Floats sums, Pairs a, Pairs b) {
 
 } // namespace rota::plain
 
-namespace rota::tiles {
-
-constexpr int kLanes = 16, kPairs = 16;
-typedef float Floats __attribute__((ext_vector_type(kLanes)));
-typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
-
-struct Tiles {
-  static test::TileRegisters &registers() { return test::TileRegisters::get(); }
-  static void configure(const void *shapes) { registers().configure(shapes); }
-  static void release() { registers().release(); }
-  template <int kTile> static void zero() { registers().zero(kTile); }
-  template <int kTile> static void load(const void *from, int64_t stride) {
-    registers().load(kTile, from, stride);
-  }
-  template <int kTile> static void store(void *to, int64_t stride) {
-    registers().store(kTile, to, stride);
-  }
-  template <int kSums, int kA, int kB> static void addProducts() {
-    registers().addProducts(kSums, kA, kB);
-  }
-};
-
-#include "runtime/device/cpu/PanelMemory.inc"
-#include "runtime/device/cpu/PanelTiles.inc"
-
-} // namespace rota::tiles
-
 using namespace rota;
 using namespace rota::test;
 
@@ -113,7 +87,7 @@ protected:
         GTEST_SKIP() << "this processor has no AVX-512 BF16";
       break;
     case Kind::PlainTiles:
-      kernels = &tiles::kKernels;
+      kernels = &panelKernelsOfTiles();
       break;
     case Kind::Amx:
       setUpAmx();
@@ -226,6 +200,12 @@ TEST(PanelChoiceTest, AmxThenAvx512) {
     EXPECT_EQ(panelKernels(), panelKernelsOfAvx512());
   else
     EXPECT_EQ(panelKernels(), mayUseAmx() ? &panelKernelsOfAmx() : nullptr);
+}
+
+TEST(PanelChoiceTest, TilesHaveAmxWhereProductsDo) {
+  bool usesAmx = panelKernels() == &panelKernelsOfAmx();
+  EXPECT_EQ(rotaTiles() == &kTilesOf<panelKernelsOfAmx>, usesAmx);
+  EXPECT_EQ(rotaTiles() == &kTilesOf<tileKernelsOfAvx512>, !usesAmx);
 }
 
 } // namespace
