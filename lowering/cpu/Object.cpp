@@ -71,11 +71,14 @@ unsigned vectorBits(const llvm::TargetMachine &machine) {
 }
 
 PairProducts pairProducts(const llvm::TargetMachine &machine) {
+  const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
+  if (!machine.getTargetTriple().isX86() || !info.checkFeatures("+avx512bf16"))
+    return PairProducts::None;
+  if (info.checkFeatures("+amx-tile,+amx-bf16"))
+    return PairProducts::Tiles;
   // AMD's processors do vdpbf16ps at the rate of f32 multiply-adds, which is
   // twice the products. Sapphire Rapids does it at a quarter of that rate.
-  bool pays = machine.getTargetTriple().isX86() &&
-              machine.getTargetCPU().starts_with("znver") &&
-              machine.getMCSubtargetInfo()->checkFeatures("+avx512bf16");
+  bool pays = machine.getTargetCPU().starts_with("znver");
   return pays ? PairProducts::Native : PairProducts::None;
 }
 

@@ -107,6 +107,10 @@ private:
     case KernelArgument::Kind::Scalar:
       return LLVM::IntToPtrOp::create(b, pointer,
                                       number(int64_t(argument.index)));
+    case KernelArgument::Kind::Tiles:
+      declare("rotaTiles", {}, pointer);
+      return LLVM::CallOp::create(b, pointer, "rotaTiles", ValueRange{})
+          .getResult();
     }
     llvm_unreachable("every kind of argument has an address");
   }

@@ -95,6 +95,22 @@ public:
   /// of the first, rounded: the order of vdpbf16ps.
   mlir::Value addPairProducts(mlir::Value x, mlir::Value y, mlir::Value sums);
 
+  // The functions of RotaTiles, the argument that KernelArgument::Kind::Tiles
+  // is.
+  Memory tiles(unsigned argument);
+  void beginTiles(Memory tiles);
+  void endTiles(Memory tiles);
+  /// sums[ROTA_TILE_ROWS][columns] = a[ROTA_TILE_ROWS][pairs] * b, of panels,
+  /// plus what is there where it adds.
+  struct TileProduct {
+    Memory a, b;
+    int64_t pairs;
+    Memory sums;
+    int64_t stride, columns; // f32
+    bool adds;
+  };
+  void multiplyTiles(Memory tiles, const TileProduct &product);
+
 private:
   mlir::Value like(mlir::Value shape, float value);
   mlir::Value address(Memory memory, mlir::Value index);

@@ -17,8 +17,9 @@ namespace rota::lowering {
 /// A buffer that a kernel call gets a pointer to, or a number.
 struct KernelArgument {
   /// Number: the index itself, an i32 that the kernel reads; on CPUs. Scalar:
-  /// the index in place of a pointer; on GPUs.
-  enum class Kind { Operand, Result, Temporary, Number, Scalar } kind;
+  /// the index in place of a pointer; on GPUs. Tiles: a RotaTiles
+  /// (runtime/TileAbi.h) that the runtime chooses; on CPUs.
+  enum class Kind { Operand, Result, Temporary, Number, Scalar, Tiles } kind;
   unsigned index; // number of the op's operand or result, or in `temporaries`
 };
 
@@ -99,9 +100,10 @@ struct LaunchShape {
   }
 };
 
-/// A CPU with products of pairs, for code that any CPU runs.
-inline KernelTarget emulatedPairsTarget() {
-  return vectorTarget(512, PairProducts::Emulated);
+/// A CPU with vectors of 512 bits and an emulated kind of products, for code
+/// that any CPU runs.
+inline KernelTarget emulatedTarget(PairProducts pairs) {
+  return vectorTarget(512, pairs);
 }
 
 /// The native kernels of a program in a module of their own: on a CPU functions

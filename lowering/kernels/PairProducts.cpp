@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instructions of AVX-512 BF16, and the same in f32 arithmetic. Shuffles
-// move i16: LLVM takes vectors of bf16 apart on machines without them.
+// The instructions of AVX-512 BF16, the same in f32 arithmetic, and calls of
+// RotaTiles (runtime/TileAbi.h). Shuffles move i16: LLVM takes vectors of bf16
+// apart on machines without them.
 #include "lowering/kernels/Emit.h"
 #include "lowering/kernels/KernelBuilder.h"
 
@@ -60,7 +61,7 @@ Value KernelBuilder::pairOf(Value first, Value second) {
 }
 
 Value KernelBuilder::roundToPairs(Value low, Value high) {
-  if (pairProducts == PairProducts::Native)
+  if (areNative(pairProducts))
     return bitcast(b,
                    callNative(b, "cvtne2ps2bf16",
                               VectorType::get({2 * laneCount}, b.getBF16Type()),
@@ -103,6 +104,37 @@ Value KernelBuilder::addPairProducts(Value x, Value y, Value sums) {
                    b.getF32Type());
   };
   return fma(first(x), first(y), fma(second(x), second(y), sums));
+}
+
+/// Calls a function of RotaTiles.
+static void callTiles(ImplicitLocOpBuilder &b, Value function,
+                      ValueRange arguments) {
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                  llvm::to_vector(arguments.getTypes()));
+  SmallVector<Value> operands{function};
+  operands.append(arguments.begin(), arguments.end());
+  LLVM::CallOp::create(b, type, operands);
+}
+
+Memory KernelBuilder::tiles(unsigned argument) {
+  return {pointers[argument], LLVM::LLVMPointerType::get(b.getContext())};
+}
+
+void KernelBuilder::beginTiles(Memory tiles) {
+  callTiles(b, load(tiles, i64(0)), {});
+}
+
+void KernelBuilder::endTiles(Memory tiles) {
+  callTiles(b, load(tiles, i64(1)), {});
+}
+
+void KernelBuilder::multiplyTiles(Memory tiles, const TileProduct &product) {
+  constexpr int64_t kPairBytes = 4;
+  callTiles(b, load(tiles, i64(2)),
+            {product.a.base, i64(product.pairs * kPairBytes), product.b.base,
+             i64(product.pairs), product.sums.base, i64(product.stride),
+             i64(product.columns), i64(product.adds)});
 }
 
 } // namespace rota::lowering

@@ -49,11 +49,10 @@ static CompiledOp::Buffer bufferOf(Type type) {
           tensor.getElementType().isInteger()};
 }
 
-std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
-                                               std::vector<bool> accumulate,
-                                               const std::string &cpu,
-                                               llvm::CodeGenOptLevel level,
-                                               bool emulatesPairs) {
+std::unique_ptr<CompiledOp>
+CompiledOp::create(const std::string &source, std::vector<bool> accumulate,
+                   const std::string &cpu, llvm::CodeGenOptLevel level,
+                   std::optional<lowering::PairProducts> pairs) {
   std::unique_ptr<CompiledOp> compiled(new CompiledOp());
   auto module = parseSourceString<ModuleOp>(source, &compiled->context);
   Operation *op = module ? findOp(*module) : nullptr;
@@ -71,10 +70,9 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
   (*machine)->setOptLevel(level);
   compiled->library = std::make_unique<lowering::KernelLibrary>(
       &compiled->context,
-      emulatesPairs
-          ? lowering::emulatedPairsTarget()
-          : lowering::vectorTarget(lowering::vectorBits(**machine),
-                                   lowering::pairProducts(**machine)));
+      pairs ? lowering::emulatedTarget(*pairs)
+            : lowering::vectorTarget(lowering::vectorBits(**machine),
+                                     lowering::pairProducts(**machine)));
   auto plan = lowering::planKernels(op, flags, *compiled->library);
   if (failed(plan))
     return nullptr;
@@ -112,6 +110,8 @@ void CompiledOp::forCalls(std::vector<void *> &buffers, CallRows callRows) {
       using Kind = lowering::KernelArgument::Kind;
       if (argument.kind == Kind::Temporary)
         args.push_back(temporaries[argument.index].data());
+      else if (argument.kind == Kind::Tiles)
+        args.push_back(const_cast<RotaTiles *>(tiles));
       else
         args.push_back(buffers[argument.index +
                                (argument.kind == Kind::Result ? operands : 0)]);

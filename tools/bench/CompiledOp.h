@@ -7,9 +7,11 @@
 
 #include "lowering/kernels/KernelPlan.h"
 #include "runtime/Abi.h"
+#include "runtime/TileAbi.h"
 
 #include "llvm/Support/CodeGen.h"
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,13 +32,14 @@ public:
   /// Compiles the first op of the first function in `source` that is neither a
   /// constant nor a terminator, for the processor `cpu` (as -march names it).
   /// Where it has no kernels of its own, row-aligned ops are fused first.
-  /// `emulatesPairs` makes the code of processors that multiply bf16 by pairs,
-  /// but for those instructions. Errors are printed; the result is then null.
+  /// An emulated kind of `pairs` makes the code of processors that multiply
+  /// bf16 so, but for those instructions; without one the processor decides.
+  /// Errors are printed; the result is then null.
   static std::unique_ptr<CompiledOp>
   create(const std::string &source, std::vector<bool> accumulate = {},
          const std::string &cpu = "native",
          llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default,
-         bool emulatesPairs = false);
+         std::optional<lowering::PairProducts> pairs = {});
   ~CompiledOp();
 
   /// Runs all calls; a buffer per operand, then one per result.
@@ -45,6 +48,8 @@ public:
 
   /// How products of bf16 are added.
   lowering::PairProducts pairs() const { return library->getTarget().pairs; }
+  /// Replaces what kernels multiply tiles with: rotaTiles().
+  void setTiles(const RotaTiles &other) { tiles = &other; }
   /// The cost that the compiler gives the op.
   const mlir::rota::Cost &cost() const { return price; }
   /// A buffer per operand, then one per result.
@@ -71,6 +76,7 @@ private:
   std::vector<Buffer> memory;
   std::vector<RotaCpuKernel> kernels; // one per call of the plan
   unsigned operands = 0;
+  const RotaTiles *tiles = rotaTiles();
 };
 
 } // namespace rota::bench

@@ -36,9 +36,10 @@ public:
       position = k.argument(next++, k.ops().getI32Type());
       distance = k.argument(next++, k.ops().getI32Type());
     }
+    lastArgument = next;
     int64_t block = code.queryBlock();
     queries = code.operand(shape.size, block);
-    sums = k.stack(shape.valueSize * block);
+    sums = code.querySums(shape.valueSize);
     scores = k.stack(AttentionCode::kKeyBlock * block);
     weights = code.takesPairs() ? code.operand(AttentionCode::kKeyBlock, block)
                                 : scores;
@@ -52,11 +53,13 @@ public:
   }
 
   void emit() {
-    k.loop(k.begin(), k.end(), 1, [&](Value row) {
-      Value first = k.mul(k.rem(row, code.queryBlocks()), code.queryBlock());
-      Value headOfBatch = k.div(row, code.queryBlocks());
-      emitBlock(k.div(headOfBatch, shape.heads),
-                k.rem(headOfBatch, shape.heads), first);
+    code.emit(lastArgument, [&] {
+      k.loop(k.begin(), k.end(), 1, [&](Value row) {
+        Value first = k.mul(k.rem(row, code.queryBlocks()), code.queryBlock());
+        Value headOfBatch = k.div(row, code.queryBlocks());
+        emitBlock(k.div(headOfBatch, shape.heads),
+                  k.rem(headOfBatch, shape.heads), first);
+      });
     });
   }
 
@@ -106,7 +109,7 @@ private:
                                   Value line) {
     if (shape.hasPrevious)
       return previousState(batch, head, first, line);
-    code.fillZero(sums, shape.valueSize * code.queryBlock());
+    code.clearSums(sums, shape.valueSize);
     Value highest = k.splat(std::numeric_limits<float>::lowest());
     Value total = k.splat(0.0f);
     if (shape.hasSinks) {
@@ -120,8 +123,7 @@ private:
 
   SmallVector<Value> previousState(Value batch, Value head, Value first,
                                    Value line) {
-    code.loadBlock(code.outputRows(previous, batch, head), first, 1.0f, sums,
-                   nullptr);
+    code.loadSums(code.outputRows(previous, batch, head), first, sums);
     k.loop(0, code.queryBlock(), 1, [&](Value i) {
       Value last = k.sub(k.i64(shape.sequence - 1), first);
       k.store(k.load(previousLogsumexp, k.add(line, k.min(i, last))), lines, i);
@@ -154,6 +156,7 @@ private:
   SmallVector<Value> emitScores(StridedRows keys, Value key, Value count,
                                 Value first, ValueRange carried) {
     auto masked = code.maskedQueries(first);
+    code.multiplyKeys(keys, count, queries);
     return code.keyGroups(
         count, code.registerRows(), carried.take_front(kVectors),
         [&](Value i, int64_t rows, ValueRange before) {
@@ -198,10 +201,12 @@ private:
   SmallVector<Memory> tensors; // query, key, value, output
   Memory logsumexp, sinks{}, documents{};
   Memory previous{}, previousLogsumexp{}, position{}, distance{};
-  Memory queries, sums; // [size][query], [valueSize][query]
-  Memory scores;        // [key][query]
-  Memory weights;       // [key][query], in place of scores if they are f32
-  Memory lines;         // [query]
+  unsigned lastArgument;
+  Memory queries; // [size][query]
+  Memory sums;    // of [valueSize] for each query
+  Memory scores;  // [key][query]
+  Memory weights; // [key][query], in place of scores if they are f32
+  Memory lines;   // [query]
   Memory keySpace{}, valueSpace{};
 };
 
@@ -224,6 +229,7 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                     {Kind::Result, 1}};
   addInitialState(op, call);
   addPosition(op, shape, call);
+  addTiles(shape, library, call);
   FailureOr<std::string> symbol = emitDedicated(
       library, "attention", toString(shape), call.arguments.size(),
       [&](KernelBuilder &k) { ForwardCode(k, shape).emit(); });

@@ -45,6 +45,8 @@ AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
       pairs(k.pairs() != PairProducts::None && shape.element.isBF16()) {
   if (shape.hasDocuments)
     starts = k.local(queryBlock(), k.ops().getI32Type());
+  if (pairs && areTiles(k.pairs()))
+    tiles.emplace(k, shape.largestSize());
 }
 
 int64_t AttentionCode::padded(int64_t size) const {
@@ -56,14 +58,6 @@ StridedRows AttentionCode::rowsOf(Memory memory, Value batch, Value head,
   int64_t stride = heads * size;
   Value start = k.add(k.mul(batch, shape.sequence * stride), k.mul(head, size));
   return {k.offset(memory, start), stride, size};
-}
-
-void AttentionCode::chunks(int64_t size, int64_t most, ChunkBody body) {
-  int64_t whole = size / most * most;
-  if (whole > 0)
-    k.loop(0, whole, most, [&](Value d) { body(d, most); });
-  if (whole < size)
-    body(k.i64(whole), size - whole);
 }
 
 void AttentionCode::fillZero(Memory memory, int64_t elements) {
@@ -123,7 +117,7 @@ void AttentionCode::loadOperand(StridedRows rows, Value first, float factor,
     return loadBlock(rows, first, factor, transposed, copy);
   int64_t lanes = k.lanes();
   k.loop(0, queryBlock(), lanes, [&](Value query) {
-    chunks(rows.size, 2 * lanes, [&](Value d, int64_t count) {
+    forChunks(k, rows.size, 2 * lanes, [&](Value d, int64_t count) {
       SmallVector<Value> square;
       for (int64_t r = 0; r < lanes; ++r) {
         Value row = queryRow(k.add(k.add(first, query), r));
@@ -141,32 +135,48 @@ void AttentionCode::loadOperand(StridedRows rows, Value first, float factor,
     k.loop(0, queryBlock(), 2, [&](Value query) {
       Value row = k.add(first, query);
       storePairs(rows, queryRow(row), queryRow(k.add(row, 1)), *copy,
-                 k.mul(k.div(query, 2), padded(rows.size)));
+                 k.div(query, 2));
     });
 }
 
+void AttentionCode::loadSums(StridedRows rows, Value first, Memory sums) {
+  if (!tiles)
+    return loadBlock(rows, first, 1.0f, sums, nullptr);
+  k.loop(0, queryBlock(), 1, [&](Value i) {
+    Value row = k.mul(queryRow(k.add(first, i)), rows.stride);
+    sizeChunks(rows.size, [&](Value d, int64_t count) {
+      k.storeVector(k.loadVector(rows.memory, k.add(row, d), count), sums,
+                    k.add(k.mul(i, padded(rows.size)), d), k.lanes());
+    });
+  });
+}
+
 void AttentionCode::storePairs(StridedRows rows, Value first, Value second,
-                               Memory space, Value at) {
+                               Memory space, Value pair) {
   sizeChunks(rows.size, [&](Value d, int64_t count) {
     auto load = [&](Value row) {
       return row ? k.loadVector(rows.memory, k.add(k.mul(row, rows.stride), d),
                                 count)
                  : k.splat(0.0f);
     };
-    k.storeVector(k.pairOf(load(first), load(second)), space, k.add(at, d),
-                  k.lanes());
+    Value at = tiles ? tiles->panelIndex(pair, d)
+                     : k.add(k.mul(pair, padded(rows.size)), d);
+    k.storeVector(k.pairOf(load(first), load(second)), space, at, k.lanes());
   });
 }
 
-void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
+void AttentionCode::storeBlock(Memory sums, ArrayRef<Value> factor,
                                StridedRows rows, Value first) {
+  if (tiles)
+    return tiles->storeSums(sums, factor, rows.from(k, first),
+                            k.sub(queryEnd(first), first));
   int64_t lanes = k.lanes();
   for (int64_t v = 0; v < kVectors; ++v) {
     sizeChunks(rows.size, [&](Value d, int64_t count) {
       SmallVector<Value> square(lanes, k.splat(0.0f));
       for (int64_t j = 0; j < count; ++j)
-        square[j] = k.mulf(k.loadVector(transposed, blockIndex(d, j, v), lanes),
-                           factor[v]);
+        square[j] =
+            k.mulf(k.loadVector(sums, blockIndex(d, j, v), lanes), factor[v]);
       k.transpose(square);
       for (int64_t r = 0; r < lanes; ++r) {
         Value row = k.add(first, v * lanes + r);
@@ -185,14 +195,14 @@ void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
 
 StridedRows AttentionCode::widenRows(StridedRows rows, Value first, Value count,
                                      Memory space) {
-  Memory from = k.offset(rows.memory, k.mul(first, rows.stride));
+  StridedRows there = rows.from(k, first);
   if (rows.memory.element.isF32() || pairs)
-    return {from, rows.stride, rows.size};
+    return there;
   int64_t stride = padded(rows.size);
   k.loop(k.i64(0), count, 1, [&](Value row) {
     sizeChunks(rows.size, [&](Value d, int64_t columns) {
-      Value value =
-          k.loadVector(from, k.add(k.mul(row, rows.stride), d), columns);
+      Value value = k.loadVector(there.memory,
+                                 k.add(k.mul(row, rows.stride), d), columns);
       k.storeVector(value, space, k.add(k.mul(row, stride), d), k.lanes());
     });
   });
@@ -203,13 +213,14 @@ StridedRows AttentionCode::pairRows(StridedRows rows, Value count,
                                     Memory space) {
   if (!pairs)
     return rows;
-  int64_t stride = padded(rows.size);
   keyGroups(count, 2, {}, [&](Value row, int64_t found, ValueRange) {
     storePairs(rows, row, found == 2 ? k.add(row, 1) : Value(), space,
-               k.mul(k.div(row, 2), stride));
+               k.div(row, 2));
     return SmallVector<Value>();
   });
-  return {space, stride, rows.size};
+  if (tiles)
+    tiles->clearPanels(space, rows.size, count);
+  return {space, padded(rows.size), rows.size};
 }
 
 void AttentionCode::readDocuments(Memory documents, Value batch, Value first) {
@@ -290,6 +301,8 @@ Value AttentionCode::blockIndex(Value row, int64_t addRow, int64_t vector) {
 
 SmallVector<Value> AttentionCode::keysByBlock(StridedRows keys, Value first,
                                               int64_t rows, Memory transposed) {
+  if (tiles)
+    return tiles->products(first, rows);
   SmallVector<Value> zeros(rows * kVectors, k.splat(0.0f));
   Memory from = k.offset(keys.memory, k.mul(first, keys.stride));
   auto query = [&](Value d, int64_t v) {
@@ -318,6 +331,8 @@ SmallVector<Value> AttentionCode::keysByBlock(StridedRows keys, Value first,
 void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
                                     StridedRows keys, Value count,
                                     Memory weights) {
+  if (tiles)
+    return tiles->addKeys(sums, factor, keys, count, weights);
   auto add = [&](Value d, int64_t rows) {
     SmallVector<Value> initial;
     for (int64_t r = 0; r < rows; ++r)
@@ -326,7 +341,7 @@ void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
         initial.push_back(factor.empty() ? sum : k.mulf(sum, factor[v]));
       }
     SmallVector<Value> result = product(
-        rows, kVectors, pairs ? k.div(k.add(count, 1), 2) : count, initial,
+        rows, kVectors, pairs ? pairsOf(count) : count, initial,
         [&](Value key, int64_t r) {
           return k.load(keys.memory,
                         k.add(k.add(k.mul(key, keys.stride), d), r));
@@ -348,6 +363,8 @@ void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
 
 void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
                                        Memory weights, Memory values) {
+  if (tiles)
+    return tiles->addQueries(sums, count, weights, values);
   int64_t lanes = k.lanes(), most = lanes >= 16 ? 4 : 2;
   int64_t depth = pairs ? queryBlock() / 2 : queryBlock();
   // One register block: `rows` keys by `columns` of the head from d on.

@@ -13,11 +13,15 @@
 // the first one of the operand that lies across the lanes: Qt[d/2][query]. Keys
 // are read as they lie in memory, values from [key/2][d]. Weights, and the
 // cotangents of scores, are rounded to bf16.
+//
+// AttentionTiles.h has the forms of these products by tiles.
 #ifndef ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONCODE_H
 #define ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONCODE_H
 
 #include "lowering/kernels/KernelBuilder.h"
+#include "lowering/kernels/attention/AttentionTiles.h"
 #include "lowering/kernels/attention/AttentionWalk.h"
+#include <optional>
 #include <string>
 
 namespace rota::lowering {
@@ -121,19 +125,40 @@ void addPosition(Op op, const AttentionShape &shape, KernelCall &call,
   call.arguments.push_back({Kind::Operand, last});
   call.arguments.push_back({number, unsigned(*op.getBehind())});
 }
+/// Whether kernels of the library multiply by tiles. They then have a last
+/// argument, which addTiles adds.
+inline bool takesTiles(const AttentionShape &shape,
+                       const KernelLibrary &library) {
+  return areTiles(library.getTarget().pairs) && shape.element.isBF16();
+}
+inline void addTiles(const AttentionShape &shape, const KernelLibrary &library,
+                     KernelCall &call) {
+  if (takesTiles(shape, library))
+    call.arguments.push_back({KernelArgument::Kind::Tiles, 0});
+}
+/// Elements of the sums over queries of a head's keys, of `size` each. Tiles
+/// add whole blocks.
+inline int64_t sumColumns(int64_t size, bool tiles) {
+  return tiles ? AttentionTiles::padded(size) : size;
+}
+inline int64_t sumElements(const AttentionShape &shape, int64_t size,
+                           bool tiles) {
+  int64_t rows = shape.sequence + (tiles ? AttentionTiles::kBlock : 0);
+  return rows * sumColumns(size, tiles);
+}
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
                                   const AttentionShape &shape);
 
-/// Rows of `size` elements, `stride` elements apart.
-struct StridedRows {
-  Memory memory;
-  int64_t stride, size;
-};
-
 class AttentionCode {
 public:
   AttentionCode(KernelBuilder &k, const AttentionShape &shape);
+
+  /// Writes the code of a kernel, argument number `last` of which would be
+  /// tiles.
+  void emit(unsigned last, llvm::function_ref<void()> body) {
+    return tiles ? tiles->around(last, body) : body();
+  }
 
   /// Queries of a block: two vectors.
   static constexpr int64_t kVectors = 2;
@@ -154,8 +179,26 @@ public:
   /// Stack memory of [depth][width] of a product that sums over the first: f32,
   /// or pairs.
   Memory operand(int64_t depth, int64_t width) {
+    if (tiles)
+      return tiles->panels(depth, width);
     return pairs ? k.local((depth + 1) / 2 * width, k.ops().getI32Type())
                  : k.stack(depth * width);
+  }
+  /// Stack memory of sums of a block of queries: [size][query], or by tiles
+  /// [query][padded size].
+  Memory querySums(int64_t size) {
+    return k.stack(sumColumns(size, bool(tiles)) * queryBlock());
+  }
+  void clearSums(Memory sums, int64_t size) {
+    fillZero(sums, sumColumns(size, bool(tiles)) * queryBlock());
+  }
+  /// Sets them to the block of rows from `first` on.
+  void loadSums(StridedRows rows, mlir::Value first, Memory sums);
+  /// The sums over queries of kernel row `row`, one after the other in `all`.
+  StridedRows keySums(Memory all, mlir::Value row, int64_t size) {
+    int64_t elements = sumElements(shape, size, bool(tiles));
+    return {k.offset(all, k.mul(row, elements)), sumColumns(size, bool(tiles)),
+            size};
   }
   /// The score of a product of keys and queries.
   mlir::Value scaled(mlir::Value score) {
@@ -186,9 +229,9 @@ public:
   /// loadBlock into operands of products; pairs without `factor`.
   void loadOperand(StridedRows rows, mlir::Value first, float factor,
                    Memory transposed, const Memory *copy);
-  /// Writes transposed[d][query] * factor[query] to the rows from `first` on
-  /// that are within the sequence.
-  void storeBlock(Memory transposed, llvm::ArrayRef<mlir::Value> factor,
+  /// Writes sums * factor[query] to the rows from `first` on that are within
+  /// the sequence.
+  void storeBlock(Memory sums, llvm::ArrayRef<mlir::Value> factor,
                   StridedRows rows, mlir::Value first);
   /// The form of `count` rows from `first` on that products read by d: f32 in
   /// `space` (kKeyBlock rows of padded size), or the rows themselves when they
@@ -238,13 +281,19 @@ public:
           llvm::function_ref<mlir::Value(mlir::Value i, int64_t r)> left,
           llvm::function_ref<mlir::Value(mlir::Value i, int64_t v)> right);
 
+  /// By tiles the products of keysByBlock for all keys < count, which come
+  /// before it; else nothing.
+  void multiplyKeys(StridedRows keys, mlir::Value count, Memory transposed) {
+    if (tiles)
+      tiles->multiplyKeys(keys, count, transposed);
+  }
   /// product() of rows from widenRows and transposed[d][query], over d.
   llvm::SmallVector<mlir::Value> keysByBlock(StridedRows keys,
                                              mlir::Value first, int64_t rows,
                                              Memory transposed);
   /// sums[d][query] = sums * factor + sum over keys < count of keys[key][d] *
-  /// weights[key][query]. A null factor is 1. Keys are from pairRows, weights
-  /// from storeByKeys.
+  /// weights[key][query], or the transpose by tiles. A null factor is 1. Keys
+  /// are from pairRows, weights from storeByKeys.
   void addWeightedKeys(Memory sums, llvm::ArrayRef<mlir::Value> factor,
                        StridedRows keys, mlir::Value count, Memory weights);
   /// sums[key][d] += sum over the block's queries of weights[key][query] *
@@ -292,9 +341,8 @@ public:
   /// Copies them, rounded to the elements of `to`.
   void copyRows(StridedRows from, StridedRows to);
   /// Calls body(d, count) for d in [0, size) by whole vectors, then the rest.
-  using ChunkBody = llvm::function_ref<void(mlir::Value d, int64_t count)>;
   void sizeChunks(int64_t size, ChunkBody body) {
-    chunks(size, k.lanes(), body);
+    forChunks(k, size, k.lanes(), body);
   }
 
 private:
@@ -310,7 +358,6 @@ private:
   bool isBand() const {
     return shape.mask.limitsBefore() && shape.mask.limitsAfter();
   }
-  void chunks(int64_t size, int64_t most, ChunkBody body);
   /// A row of a block of queries, or the sequence's last where it is beyond.
   mlir::Value queryRow(mlir::Value row) {
     return isRagged() ? k.min(row, k.i64(shape.sequence - 1)) : row;
@@ -321,18 +368,21 @@ private:
               mlir::ValueRange sums,
               llvm::function_ref<mlir::Value(mlir::Value i, int64_t r)> left,
               llvm::function_ref<mlir::Value(mlir::Value i, int64_t v)> right);
-  /// Writes the pairs of two rows to `space` from `at` on; of a null row,
-  /// zeros.
+  /// Writes the pairs of two rows as row `pair` of the operand `space`; of a
+  /// null row, zeros.
   void storePairs(StridedRows rows, mlir::Value first, mlir::Value second,
-                  Memory space, mlir::Value at);
+                  Memory space, mlir::Value pair);
   /// The rows of a block of weights, rounded.
   llvm::SmallVector<mlir::Value> roundedRows(llvm::ArrayRef<mlir::Value> block);
   StridedRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
                      int64_t heads, int64_t size);
 
+  mlir::Value pairsOf(mlir::Value count) { return k.div(k.add(count, 1), 2); }
+
   KernelBuilder &k;
   AttentionShape shape;
   bool pairs;
+  std::optional<AttentionTiles> tiles;
   Memory starts{}; // i32 [query]; unset without documents
 };
 

@@ -16,7 +16,8 @@ namespace {
 /// The kernel's arguments, in order. After them stand, where they are there:
 /// sums over queries in f32, of keys and of values, where the cotangents are
 /// not f32; then sinks, and sums of their cotangents over the queries of
-/// [batch, head]; then documents; then the position and the distance in blocks.
+/// [batch, head]; then documents; then the position and the distance in blocks;
+/// then tiles.
 enum Argument : unsigned {
   kCotangent,
   kQuery,
@@ -45,6 +46,10 @@ unsigned positionArgument(const AttentionShape &shape) {
   return documentsArgument(shape) + shape.hasDocuments;
 }
 
+unsigned tilesArgument(const AttentionShape &shape) {
+  return positionArgument(shape) + (shape.dependsOnPosition ? 2 : 0);
+}
+
 class BackwardCode {
 public:
   BackwardCode(KernelBuilder &k, const AttentionShape &shape)
@@ -53,7 +58,7 @@ public:
     int64_t valuePadded = code.padded(shape.valueSize);
     queries = code.operand(shape.size, block);
     cotangents = code.operand(shape.valueSize, block);
-    querySums = k.stack(shape.size * block);
+    querySums = code.querySums(shape.size);
     queryCopy = code.operand(block, padded);
     cotangentCopy = code.operand(block, valuePadded);
     weights = k.stack(AttentionCode::kKeyBlock * block);
@@ -71,41 +76,44 @@ public:
   }
 
   void emit() {
-    k.loop(k.begin(), k.end(), 1, [&](Value row) {
-      Value batch = k.div(row, shape.keyHeads);
-      Value keyHead = k.rem(row, shape.keyHeads);
-      keySums = code.keyRows(tensor(kKeyCotangent), batch, keyHead);
-      valueSums = code.valueRows(tensor(kValueCotangent), batch, keyHead);
-      StridedRows keyCotangents = keySums, valueCotangents = valueSums;
-      if (needsSums(shape)) {
-        keySums = sumRows(kCount, row, shape.size);
-        valueSums = sumRows(kCount + 1, row, shape.valueSize);
-      }
-      code.clearRows(keySums);
-      code.clearRows(valueSums);
-      k.loop(0, shape.group(), 1, [&](Value member) {
-        Value head = k.add(k.mul(keyHead, shape.group()), member);
-        if (shape.hasSinks)
-          k.store(k.f32(0.0f), sinkSums(), sinkRow(batch, head));
-        k.loop(0, shape.sequence, code.queryBlock(),
-               [&](Value first) { emitBlock(batch, head, keyHead, first); });
-      });
-      if (needsSums(shape)) {
-        code.copyRows(keySums, keyCotangents);
-        code.copyRows(valueSums, valueCotangents);
-      }
+    code.emit(tilesArgument(shape), [&] {
+      k.loop(k.begin(), k.end(), 1, [&](Value row) { emitRow(row); });
     });
   }
 
 private:
   static constexpr int64_t kVectors = AttentionCode::kVectors;
 
+  void emitRow(Value row) {
+    Value batch = k.div(row, shape.keyHeads);
+    Value keyHead = k.rem(row, shape.keyHeads);
+    keySums = code.keyRows(tensor(kKeyCotangent), batch, keyHead);
+    valueSums = code.valueRows(tensor(kValueCotangent), batch, keyHead);
+    StridedRows keyCotangents = keySums, valueCotangents = valueSums;
+    if (needsSums(shape)) {
+      keySums = sumRows(kCount, row, shape.size);
+      valueSums = sumRows(kCount + 1, row, shape.valueSize);
+    }
+    code.clearRows(keySums);
+    code.clearRows(valueSums);
+    k.loop(0, shape.group(), 1, [&](Value member) {
+      Value head = k.add(k.mul(keyHead, shape.group()), member);
+      if (shape.hasSinks)
+        k.store(k.f32(0.0f), sinkSums(), sinkRow(batch, head));
+      k.loop(0, shape.sequence, code.queryBlock(),
+             [&](Value first) { emitBlock(batch, head, keyHead, first); });
+    });
+    if (needsSums(shape)) {
+      code.copyRows(keySums, keyCotangents);
+      code.copyRows(valueSums, valueCotangents);
+    }
+  }
+
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
 
-  /// Sums over queries of a kernel row, one after the other in a temporary.
+  /// Sums over queries of a kernel row, in a temporary.
   StridedRows sumRows(unsigned temporary, Value row, int64_t size) {
-    Memory sums = k.argument(temporary, k.ops().getF32Type());
-    return {k.offset(sums, k.mul(row, shape.sequence * size)), size, size};
+    return code.keySums(k.argument(temporary, k.ops().getF32Type()), row, size);
   }
 
   Memory sinkSums() {
@@ -127,7 +135,7 @@ private:
     emitLines(batch, head, first);
     if (shape.hasSinks)
       addToSink(batch, head);
-    code.fillZero(querySums, shape.size * code.queryBlock());
+    code.clearSums(querySums, shape.size);
     if (shape.hasDocuments)
       code.readDocuments(
           k.argument(documentsArgument(shape), k.ops().getI32Type()), batch,
@@ -208,23 +216,18 @@ private:
     StridedRows values = code.widenRows(allValues, key, count, valueSpace);
     emitWeights(keys, key, count, first);
     emitSlopes(values, count);
-    code.addWeightedQueries(rowsFrom(valueSums, key), count, weightRows,
+    code.addWeightedQueries(valueSums.from(k, key), count, weightRows,
                             cotangentCopy);
-    code.addWeightedQueries(rowsFrom(keySums, key), count, slopeRows,
-                            queryCopy);
+    code.addWeightedQueries(keySums.from(k, key), count, slopeRows, queryCopy);
     code.addWeightedKeys(querySums, {}, code.pairRows(keys, count, keySpace),
                          count, slopes);
-  }
-
-  StridedRows rowsFrom(StridedRows rows, Value first) {
-    return {k.offset(rows.memory, k.mul(first, rows.stride)), rows.stride,
-            rows.size};
   }
 
   /// weights[key][query] = exp(score - logsumexp), 0 where not seen; bends are
   /// the derivatives of capped scores.
   void emitWeights(StridedRows keys, Value key, Value count, Value first) {
     auto masked = code.maskedQueries(first);
+    code.multiplyKeys(keys, count, queries);
     SmallVector<Value> lines;
     for (int64_t v = 0; v < kVectors; ++v)
       lines.push_back(k.loadVector(logsumexp, k.i64(v * k.lanes()), k.lanes()));
@@ -253,6 +256,7 @@ private:
   /// cotangent of the score, times the derivative of a cap; in pairs of the
   /// product of keys and queries, which the scale is a factor of.
   void emitSlopes(StridedRows values, Value count) {
+    code.multiplyKeys(values, count, cotangents);
     SmallVector<Value> delta;
     for (int64_t v = 0; v < kVectors; ++v)
       delta.push_back(k.loadVector(deltas, k.i64(v * k.lanes()), k.lanes()));
@@ -279,19 +283,20 @@ private:
   KernelBuilder &k;
   AttentionShape shape;
   AttentionCode code;
-  Memory queries, querySums; // [size][query]
-  Memory cotangents;         // [valueSize][query]
-  Memory queryCopy;          // [query][padded size]
-  Memory cotangentCopy;      // [query][padded valueSize]
-  Memory weights, slopes;    // [key][query]
-  Memory weightRows;         // weights for products by queries
-  Memory slopeRows;          // slopes for products by queries
-  Memory bends{};            // [key][query]
-  Memory logsumexp, deltas;  // [query]
-  Memory keySpace{};         // [key][padded size]
-  Memory valueSpace{};       // [key][padded valueSize]
-  StridedRows keySums{};     // [sequence][size], f32
-  StridedRows valueSums{};   // [sequence][valueSize], f32
+  Memory queries;           // [size][query]
+  Memory querySums;         // of [size] for each query
+  Memory cotangents;        // [valueSize][query]
+  Memory queryCopy;         // [query][padded size]
+  Memory cotangentCopy;     // [query][padded valueSize]
+  Memory weights, slopes;   // [key][query]
+  Memory weightRows;        // weights for products by queries
+  Memory slopeRows;         // slopes for products by queries
+  Memory bends{};           // [key][query]
+  Memory logsumexp, deltas; // [query]
+  Memory keySpace{};        // [key][padded size]
+  Memory valueSpace{};      // [key][padded valueSize]
+  StridedRows keySums{};    // [sequence][size], f32
+  StridedRows valueSums{};  // [sequence][valueSize], f32
 };
 
 } // namespace
@@ -330,10 +335,10 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   AttentionShape shape = attentionShape(op);
   if (failed(checkHeadSize(op, shape)))
     return failure();
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "attention_grad", toString(shape),
-                    positionArgument(shape) + (shape.dependsOnPosition ? 2 : 0),
-                    [&](KernelBuilder &k) { BackwardCode(k, shape).emit(); });
+  bool tiles = takesTiles(shape, library);
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "attention_grad", toString(shape), tilesArgument(shape) + tiles,
+      [&](KernelBuilder &k) { BackwardCode(k, shape).emit(); });
   if (failed(symbol))
     return failure();
   KernelPlan plan;
@@ -350,8 +355,11 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
     plan.temporaries.push_back(elements * sizeof(float));
   };
   if (needsSums(shape)) {
-    addTemporary(call.rows * shape.sequence * shape.size);
-    addTemporary(call.rows * shape.sequence * shape.valueSize);
+    auto addSums = [&](int64_t size) {
+      addTemporary(call.rows * sumElements(shape, size, tiles));
+    };
+    addSums(shape.size);
+    addSums(shape.valueSize);
   }
   if (shape.hasSinks) {
     call.arguments.push_back({Kind::Operand, 6});
@@ -359,6 +367,7 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   }
   addDocuments(op, call);
   addPosition(op, shape, call);
+  addTiles(shape, library, call);
   plan.calls.push_back(std::move(call));
   if (shape.hasSinks) {
     auto sums =

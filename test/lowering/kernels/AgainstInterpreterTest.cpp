@@ -313,9 +313,8 @@ double toleranceOf(llvm::StringRef type) {
 /// Runs the kernels of what `f` has become in pieces and compares.
 void compare(TestModule &module, llvm::ArrayRef<Tensor> arguments,
              llvm::ArrayRef<Tensor> expected, double tolerance,
-             bool emulatesPairs = false) {
-  auto harness =
-      KernelHarness::compile(module.function("f"), {}, {}, emulatesPairs);
+             std::optional<rota::lowering::PairProducts> pairs = {}) {
+  auto harness = KernelHarness::compile(module.function("f"), {}, {}, pairs);
   ASSERT_TRUE(harness) << module.takeDiagnostics();
   std::vector<Tensor> whole = harness->run(arguments);
   ASSERT_EQ(whole.size(), expected.size());
@@ -354,8 +353,9 @@ TEST_P(DedicatedKernels, EqualTheInterpreter) {
     compare(module, arguments, *expected, toleranceOf(type));
     if (llvm::StringRef(op.name).starts_with("attention") &&
         llvm::StringRef(type) == "bf16" && sizes == op.sizes.back())
-      compare(module, arguments, *expected, toleranceOf(type),
-              /*emulatesPairs=*/true);
+      for (auto pairs : {rota::lowering::PairProducts::Emulated,
+                         rota::lowering::PairProducts::EmulatedTiles})
+        compare(module, arguments, *expected, toleranceOf(type), pairs);
   }
 }
 

@@ -3,16 +3,70 @@
 // The attention kernels against a plain loop in f64, at sizes that fill neither
 // vectors nor blocks, for every vector width; and the same bits however the
 // rows are split.
+#include "runtime/device/cpu/TileProduct.h"
 #include "test/lowering/kernels/AttentionTesting.h"
 #include "test/lowering/kernels/CompileOp.h"
+#include "test/runtime/device/cpu/EmulatedTiles.h"
 
+#include <optional>
 #include <tuple>
 
 using namespace rota::testing;
+using rota::lowering::PairProducts;
 
 namespace {
 
 using Shape = AttentionSizes;
+
+/// How attention multiplies: as the processor does with "f32" or "bf16"; by
+/// emulated "pairs" of bf16; by "tiles" in plain C++; by "vectors", as with AMX
+/// that the system refuses; with "amx", whose instructions are emulated on a
+/// processor without it.
+class Products {
+public:
+  explicit Products(const std::string &form) : form(form) {
+    if (form == "tiles")
+      tiles = &rota::kTilesOf<rota::test::panelKernelsOfTiles>;
+    else if (form == "vectors" && hasPairs)
+      tiles = &rota::kTilesOf<rota::tileKernelsOfAvx512>;
+    else if (form == "amx" && hasVectors && hasAmx == rota::mayUseAmx())
+      tiles = &rota::kTilesOf<rota::panelKernelsOfAmx>;
+    if (form == "amx" && !hasAmx)
+      emulator.emplace();
+  }
+  ~Products() { EXPECT_FALSE(rota::test::TileRegisters::get().isConfigured()); }
+
+  bool isAvailable() const { return tiles || !takesTiles(); }
+  std::string element() const { return form == "f32" ? "f32" : "bf16"; }
+  std::unique_ptr<rota::bench::CompiledOp> compile(const std::string &source,
+                                                   const char *cpu = "native") {
+    auto op = compileOp(source, {}, cpu, pairs());
+    if (op && tiles)
+      op->setTiles(*tiles);
+    return op;
+  }
+
+private:
+  bool takesTiles() const {
+    return form == "tiles" || form == "vectors" || form == "amx";
+  }
+  std::optional<PairProducts> pairs() const {
+    if (form == "pairs")
+      return PairProducts::Emulated;
+    if (!takesTiles())
+      return std::nullopt;
+    bool isNative = form != "tiles" && hasPairs;
+    return isNative ? PairProducts::Tiles : PairProducts::EmulatedTiles;
+  }
+
+  bool hasVectors =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  bool hasPairs = hasVectors && __builtin_cpu_supports("avx512bf16");
+  bool hasAmx = rota::hasAmx();
+  std::string form;
+  const RotaTiles *tiles = nullptr;
+  std::optional<rota::test::EmulatedAmx> emulator;
+};
 
 std::vector<void *> pointersOf(const std::vector<Buffer *> &buffers) {
   std::vector<void *> pointers;
@@ -21,20 +75,22 @@ std::vector<void *> pointersOf(const std::vector<Buffer *> &buffers) {
   return pointers;
 }
 
-/// [shape, element type or "pairs" of bf16 where they are emulated, processor]
+/// [shape, form of products, processor]
 class AttentionKernels : public testing::TestWithParam<
                              std::tuple<Shape, const char *, const char *>> {};
 
 TEST_P(AttentionKernels, AgreeWithPlainLoop) {
   auto [s, form, cpu] = GetParam();
-  bool emulatesPairs = std::string(form) == "pairs";
-  std::string type = emulatesPairs ? "bf16" : form;
-  auto forward = compileOp(forwardSource(s, type), {}, cpu, emulatesPairs);
-  auto backward = compileOp(backwardSource(s, type), {}, cpu, emulatesPairs);
+  Products products(form);
+  if (!products.isAvailable())
+    GTEST_SKIP() << "this processor, or system, lacks what '" << form
+                 << "' needs";
+  std::string type = products.element();
+  auto forward = products.compile(forwardSource(s, type), cpu);
+  auto backward = products.compile(backwardSource(s, type), cpu);
   ASSERT_TRUE(forward && backward);
   // In pairs the weights are rounded.
-  bool pairs =
-      type == "bf16" && forward->pairs() != rota::lowering::PairProducts::None;
+  bool pairs = type == "bf16" && forward->pairs() != PairProducts::None;
   AttentionTensors tensors(s, type), again(s, type);
   forward->run(nullptr, pointersOf(tensors.forward()));
   AttentionReference expected(s, tensors);
@@ -101,8 +157,37 @@ INSTANTIATE_TEST_SUITE_P(
                    .sinks = true,
                    .valueSize = 13}},
             Shape{2, 75, 2, 1, 66, {.softCap = 0.8, .documents = 9}}),
-        testing::Values("pairs"), testing::Values("native")),
+        testing::Values("pairs", "tiles", "vectors", "amx"),
+        testing::Values("native")),
     nameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    TileForms, AttentionKernels,
+    testing::Combine(testing::ValuesIn(attentionForms(20, 13)),
+                     testing::Values("tiles"), testing::Values("native")),
+    nameOf);
+
+/// A sequence of numbers that are none leaves nothing in the blocks of the
+/// next, whose last block has fewer keys and queries.
+TEST(AttentionKernels, TilesForgetOtherSequences) {
+  Shape s{2, 37, 1, 1, 20, {.valueSize = 13}};
+  Products products("tiles");
+  auto forward = products.compile(forwardSource(s, "bf16"));
+  auto backward = products.compile(backwardSource(s, "bf16"));
+  ASSERT_TRUE(forward && backward);
+  AttentionTensors t(s, "bf16");
+  for (Buffer *buffer : {&t.q, &t.k, &t.v})
+    for (int64_t i = 0; i < int64_t(buffer->numbers().size()) / 2; ++i)
+      buffer->set(i, std::nan(""));
+  forward->runInPieces(4, pointersOf(t.forward()));
+  backward->runInPieces(2, pointersOf(t.backward()));
+  for (Buffer *buffer : {&t.out, &t.lse, &t.dq, &t.dk, &t.dv}) {
+    std::vector<double> numbers = buffer->numbers();
+    EXPECT_TRUE(std::isnan(numbers[0]));
+    for (size_t i = numbers.size() / 2; i < numbers.size(); ++i)
+      ASSERT_TRUE(std::isfinite(numbers[i])) << i;
+  }
+}
 
 /// The root of the mean square of the error, relative to that of `expected`.
 double errorOf(const Buffer &actual, const std::vector<double> &expected) {
@@ -116,10 +201,15 @@ double errorOf(const Buffer &actual, const std::vector<double> &expected) {
 
 /// The bounds are a tenth above the errors of PyTorch 2.15's attention in bf16
 /// for numbers of this distribution.
-TEST(AttentionKernels, PairsAreAsAccurateAsPyTorch) {
+class AttentionAccuracy : public testing::TestWithParam<const char *> {};
+
+TEST_P(AttentionAccuracy, IsThatOfPyTorch) {
   Shape s{1, 256, 2, 2, 64};
-  auto forward = compileOp(forwardSource(s, "bf16"), {}, "native", true);
-  auto backward = compileOp(backwardSource(s, "bf16"), {}, "native", true);
+  Products products(GetParam());
+  if (!products.isAvailable())
+    GTEST_SKIP() << "this processor, or system, lacks it";
+  auto forward = products.compile(forwardSource(s, "bf16"));
+  auto backward = products.compile(backwardSource(s, "bf16"));
   ASSERT_TRUE(forward && backward);
   AttentionTensors tensors(s, "bf16");
   forward->run(nullptr, pointersOf(tensors.forward()));
@@ -130,6 +220,12 @@ TEST(AttentionKernels, PairsAreAsAccurateAsPyTorch) {
   EXPECT_LT(errorOf(tensors.dk, expected.dk), 3.9e-3);
   EXPECT_LT(errorOf(tensors.dv, expected.dv), 3.8e-3);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionAccuracy,
+                         testing::Values("pairs", "tiles", "vectors", "amx"),
+                         [](const auto &info) {
+                           return std::string(info.param);
+                         });
 
 /// Scores of some thousands, with a window too: the first block of keys that a
 /// block of queries walks over has rows that see none of it.

@@ -12,9 +12,10 @@ namespace rota::testing {
 /// a kernel that runs a few times. The tests against the interpreter have it.
 inline std::unique_ptr<bench::CompiledOp>
 compileOp(const std::string &source, std::vector<bool> accumulate = {},
-          const std::string &cpu = "native", bool emulatesPairs = false) {
+          const std::string &cpu = "native",
+          std::optional<lowering::PairProducts> pairs = {}) {
   return bench::CompiledOp::create(source, std::move(accumulate), cpu,
-                                   llvm::CodeGenOptLevel::None, emulatesPairs);
+                                   llvm::CodeGenOptLevel::None, pairs);
 }
 
 } // namespace rota::testing

@@ -3,7 +3,9 @@
 // Kernels linked in memory and called on guarded buffers.
 #include "test/lowering/kernels/KernelHarness.h"
 
+#include "runtime/device/cpu/TileProduct.h"
 #include "test/lowering/LinkObject.h"
+#include "test/runtime/device/cpu/EmulatedTiles.h"
 
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -108,18 +110,25 @@ NativeKernel lookupKernel(llvm::orc::LLJIT &jit, StringRef symbol) {
   return address->toPtr<void(void *const *, int64_t, int64_t)>();
 }
 
+/// In plain C++ for emulated kinds of products.
+static const RotaTiles *tilesFor(std::optional<PairProducts> pairs) {
+  return pairs ? &kTilesOf<panelKernelsOfTiles> : rotaTiles();
+}
+
 std::unique_ptr<KernelHarness>
 KernelHarness::compile(func::FuncOp function, ArrayRef<bool> accumulate,
-                       const TargetOptions &options, bool emulatesPairs) {
+                       const TargetOptions &options,
+                       std::optional<PairProducts> pairs) {
   auto machine = createTargetMachine(function.getLoc(), options);
   if (failed(machine))
     return nullptr;
   std::unique_ptr<KernelHarness> harness(new KernelHarness());
   harness->function = function;
-  KernelLibrary library(function.getContext(),
-                        emulatesPairs ? emulatedPairsTarget()
-                                      : vectorTarget(vectorBits(**machine),
-                                                     pairProducts(**machine)));
+  harness->tiles = tilesFor(pairs);
+  KernelLibrary library(
+      function.getContext(),
+      pairs ? emulatedTarget(*pairs)
+            : vectorTarget(vectorBits(**machine), pairProducts(**machine)));
   Block &body = function.getBody().front();
   for (Operation &op : body.without_terminator()) {
     if (isa<mlir::rota::ReshapeOp>(op))
@@ -216,6 +225,9 @@ private:
         pointers.push_back(number);
         break;
       }
+      case KernelArgument::Kind::Tiles:
+        pointers.push_back(const_cast<RotaTiles *>(harness.tiles));
+        break;
       case KernelArgument::Kind::Scalar:
         llvm_unreachable("kernels of CPUs have none");
       }

@@ -7,9 +7,11 @@
 
 #include "lowering/cpu/Object.h"
 #include "lowering/kernels/KernelPlan.h"
+#include "runtime/TileAbi.h"
 #include "test/interpreter/Interpreter.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,12 +44,12 @@ public:
 
   /// `accumulate` says for each result of the function whether the op that
   /// makes it adds into the result's buffer (empty: none does).
-  /// `emulatesPairs`: as CompiledOp::create. Null, with the reason in the
+  /// `pairs`: as CompiledOp::create. Null, with the reason in the
   /// context's diagnostics, when an op has no kernel.
   static std::unique_ptr<KernelHarness>
   compile(mlir::func::FuncOp function, llvm::ArrayRef<bool> accumulate = {},
           const rota::lowering::TargetOptions &options = {},
-          bool emulatesPairs = false);
+          std::optional<rota::lowering::PairProducts> pairs = {});
   ~KernelHarness();
 
   /// Runs the function. The rows of each kernel are cut into `pieces`, done
@@ -70,6 +72,7 @@ private:
   KernelHarness() = default;
 
   mlir::func::FuncOp function;
+  const RotaTiles *tiles = nullptr;
   std::vector<std::pair<mlir::Operation *, rota::lowering::KernelPlan>> plans;
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
