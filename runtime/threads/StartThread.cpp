@@ -73,4 +73,13 @@ void runTogether(const char *work, int count,
     std::rethrow_exception(first);
 }
 
+std::string refusalOf(const char *work, int count) {
+  try {
+    runTogether(work, count, [](int) {});
+  } catch (const RunError &refusal) {
+    return refusal.what();
+  }
+  return "";
+}
+
 } // namespace rota

@@ -47,6 +47,10 @@ StartedThreads startAllowedThreads(const char *work, int count,
 void runTogether(const char *work, int count,
                  const std::function<void(int)> &body);
 
+/// Why the system refuses `count` threads at a time; empty where it does not.
+/// No exception leaves it.
+std::string refusalOf(const char *work, int count);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_THREADS_STARTTHREAD_H

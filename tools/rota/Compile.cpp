@@ -5,6 +5,7 @@
 
 #include "runtime/text/Text.h"
 #include "runtime/train/rank/Launch.h"
+#include "tools/compiler/ThreadedContext.h"
 #include "tools/rota/CheckAdapter.h"
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/InitialWeights.h"
@@ -70,7 +71,8 @@ ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
   if (choices.remat)
     noteChoice("remat", choices.remat->plan.policy, options);
   noteActivations(choices, options);
-  mlir::MLIRContext context(modelDialects());
+  auto threaded = threadedContext(modelDialects());
+  mlir::MLIRContext &context = *threaded;
   DiagnosticPrinter printer(context, options.remarks);
   const CompilerOptions &compiler = request.compiler;
   auto model = mlir::rota::buildModel(context, compiler.model, compiler.build);

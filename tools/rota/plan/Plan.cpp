@@ -4,6 +4,7 @@
 #include "tools/rota/Verbs.h"
 
 #include "runtime/program/JsonText.h"
+#include "tools/compiler/ThreadedContext.h"
 #include "tools/planner/StateTable.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Requests.h"
@@ -22,7 +23,8 @@ int runPlan(const RunOptions &options) {
     return runSearch(options);
   const PlanRequest asked = planRequest(options);
   PlanRequest request = asked;
-  mlir::MLIRContext context(modelDialects());
+  auto threaded = threadedContext(modelDialects());
+  mlir::MLIRContext &context = *threaded;
   DiagnosticPrinter printer(context, options.remarks);
   PlanReport report;
   std::string error;

@@ -5,6 +5,7 @@
 #include "runtime/files/Streams.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/text/Text.h"
+#include "tools/compiler/ThreadedContext.h"
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Requests.h"
@@ -122,7 +123,8 @@ std::string whyNone(const SearchAnswer &answer, const RunOptions &options) {
 int writePage(const RunOptions &options, const SearchRequest &request,
               const SearchAnswer &answer) {
   PlanRequest best = requestOf(request.plan, answer.best.front().candidate);
-  mlir::MLIRContext context(modelDialects());
+  auto threaded = threadedContext(modelDialects());
+  mlir::MLIRContext &context = *threaded;
   DiagnosticPrinter printer(context, options.remarks);
   PlanReport report;
   std::string error;
