@@ -24,16 +24,7 @@ constexpr PanelSizes kSizes = {.lanes = kLanes,
                                .mostPairs = 0,    // no products of matrices
                                .packedBytes = 0}; // by these kernels
 
-typedef float Floats __attribute__((ext_vector_type(kLanes)));
-typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
-
-static inline Floats addProducts(Floats sums, Pairs a, Pairs b) {
-  return _mm512_dpbf16_ps(sums, __builtin_bit_cast(__m512bh, a),
-                          __builtin_bit_cast(__m512bh, b));
-}
-
-#include "runtime/device/cpu/PanelMemory.inc"
-#include "runtime/device/cpu/PanelVectors.inc"
+#include "runtime/device/cpu/PanelAvx512.inc"
 
 } // namespace rota::avx512tiles
 
