@@ -5,6 +5,9 @@
 // apart on machines without them.
 #include "lowering/kernels/Emit.h"
 #include "lowering/kernels/KernelBuilder.h"
+#include "runtime/TileAbi.h"
+
+#include <cstddef>
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -106,6 +109,11 @@ Value KernelBuilder::addPairProducts(Value x, Value y, Value sums) {
   return fma(first(x), first(y), fma(second(x), second(y), sums));
 }
 
+/// The number of a function in RotaTiles, by its offset.
+static constexpr int64_t tilesFunction(size_t offset) {
+  return int64_t(offset / sizeof(void *));
+}
+
 /// Calls a function of RotaTiles.
 static void callTiles(ImplicitLocOpBuilder &b, Value function,
                       ValueRange arguments) {
@@ -122,16 +130,16 @@ Memory KernelBuilder::tiles(unsigned argument) {
 }
 
 void KernelBuilder::beginTiles(Memory tiles) {
-  callTiles(b, load(tiles, i64(0)), {});
+  callTiles(b, load(tiles, i64(tilesFunction(offsetof(RotaTiles, begin)))), {});
 }
 
 void KernelBuilder::endTiles(Memory tiles) {
-  callTiles(b, load(tiles, i64(1)), {});
+  callTiles(b, load(tiles, i64(tilesFunction(offsetof(RotaTiles, end)))), {});
 }
 
 void KernelBuilder::multiplyTiles(Memory tiles, const TileProduct &product) {
   constexpr int64_t kPairBytes = 4;
-  callTiles(b, load(tiles, i64(2)),
+  callTiles(b, load(tiles, i64(tilesFunction(offsetof(RotaTiles, multiply)))),
             {product.a.base, i64(product.pairs * kPairBytes), product.b.base,
              i64(product.pairs), product.sums.base, i64(product.stride),
              i64(product.columns), i64(product.adds)});

@@ -45,7 +45,7 @@ AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
       pairs(k.pairs() != PairProducts::None && shape.element.isBF16()) {
   if (shape.hasDocuments)
     starts = k.local(queryBlock(), k.ops().getI32Type());
-  if (pairs && areTiles(k.pairs()))
+  if (takesTiles(shape, k.pairs()))
     tiles.emplace(k, shape.largestSize());
 }
 
@@ -341,7 +341,7 @@ void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
         initial.push_back(factor.empty() ? sum : k.mulf(sum, factor[v]));
       }
     SmallVector<Value> result = product(
-        rows, kVectors, pairs ? pairsOf(count) : count, initial,
+        rows, kVectors, pairs ? pairsOf(k, count) : count, initial,
         [&](Value key, int64_t r) {
           return k.load(keys.memory,
                         k.add(k.add(k.mul(key, keys.stride), d), r));

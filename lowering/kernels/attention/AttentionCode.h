@@ -125,15 +125,14 @@ void addPosition(Op op, const AttentionShape &shape, KernelCall &call,
   call.arguments.push_back({Kind::Operand, last});
   call.arguments.push_back({number, unsigned(*op.getBehind())});
 }
-/// Whether kernels of the library multiply by tiles. They then have a last
-/// argument, which addTiles adds.
-inline bool takesTiles(const AttentionShape &shape,
-                       const KernelLibrary &library) {
-  return areTiles(library.getTarget().pairs) && shape.element.isBF16();
+/// Whether kernels of a target with these products multiply by tiles. They then
+/// have a last argument, which addTiles adds.
+inline bool takesTiles(const AttentionShape &shape, PairProducts products) {
+  return areTiles(products) && shape.element.isBF16();
 }
 inline void addTiles(const AttentionShape &shape, const KernelLibrary &library,
                      KernelCall &call) {
-  if (takesTiles(shape, library))
+  if (takesTiles(shape, library.getTarget().pairs))
     call.arguments.push_back({KernelArgument::Kind::Tiles, 0});
 }
 /// Elements of the sums over queries of a head's keys, of `size` each. Tiles
@@ -376,8 +375,6 @@ private:
   llvm::SmallVector<mlir::Value> roundedRows(llvm::ArrayRef<mlir::Value> block);
   StridedRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
                      int64_t heads, int64_t size);
-
-  mlir::Value pairsOf(mlir::Value count) { return k.div(k.add(count, 1), 2); }
 
   KernelBuilder &k;
   AttentionShape shape;

@@ -335,7 +335,7 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   AttentionShape shape = attentionShape(op);
   if (failed(checkHeadSize(op, shape)))
     return failure();
-  bool tiles = takesTiles(shape, library);
+  bool tiles = takesTiles(shape, library.getTarget().pairs);
   FailureOr<std::string> symbol = emitDedicated(
       library, "attention_grad", toString(shape), tilesArgument(shape) + tiles,
       [&](KernelBuilder &k) { BackwardCode(k, shape).emit(); });

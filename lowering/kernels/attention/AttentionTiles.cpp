@@ -15,7 +15,7 @@ static_assert(kBlock == ROTA_TILE_ROWS && kBlock == ROTA_TILE_COLUMNS &&
               kBlock == kStep && AttentionTiles::kColumns == ROTA_TILE_PAIRS);
 
 /// Pairs of a row that is completed with zeros.
-static int64_t pairsOf(int64_t size) {
+static int64_t paddedPairs(int64_t size) {
   return int64_t(llvm::alignTo(size, kStep)) / 2;
 }
 
@@ -30,7 +30,7 @@ void forChunks(KernelBuilder &k, int64_t size, int64_t most, ChunkBody body) {
 AttentionTiles::AttentionTiles(KernelBuilder &k, int64_t largestSize) : k(k) {
   assert(2 * k.lanes() == kBlock);
   Type i32 = k.ops().getI32Type();
-  keyCopy = k.local(kBlock * pairsOf(largestSize), i32);
+  keyCopy = k.local(kBlock * paddedPairs(largestSize), i32);
   scores = k.stack(kBlock * kBlock);
   queryWeights = k.local(kBlock * kPairs, i32);
   factors = k.stack(kBlock);
@@ -49,7 +49,7 @@ void AttentionTiles::around(unsigned argument,
 //===----------------------------------------------------------------------===//
 
 Memory AttentionTiles::panels(int64_t depth, int64_t width) {
-  int64_t elements = pairsOf(depth) * int64_t(llvm::alignTo(width, kBlock));
+  int64_t elements = paddedPairs(depth) * int64_t(llvm::alignTo(width, kBlock));
   Memory memory = k.local(elements, k.ops().getI32Type());
   k.clear(memory, elements * int64_t(sizeof(int32_t)));
   return memory;
@@ -63,7 +63,7 @@ Value AttentionTiles::panelIndex(Value pair, Value d) {
 void AttentionTiles::clearPanels(Memory panels, int64_t size, Value count) {
   k.loop(0, llvm::divideCeil(size, kBlock), 1, [&](Value panel) {
     clearPairs(k.offset(panels, k.mul(panel, kPairs * kBlock)),
-               k.div(k.add(count, 1), 2), kPairs, kBlock);
+               pairsOf(k, count), kPairs, kBlock);
   });
 }
 
@@ -116,7 +116,7 @@ void AttentionTiles::storeSums(Memory sums, ArrayRef<Value> factor,
 //===----------------------------------------------------------------------===//
 
 void AttentionTiles::copyKeys(StridedRows keys, Value count) {
-  int64_t width = pairsOf(keys.size);
+  int64_t width = paddedPairs(keys.size);
   k.loop(k.i64(0), count, 1, [&](Value row) {
     forChunks(k, keys.size, kStep, [&](Value d, int64_t found) {
       Value at = k.add(k.mul(row, keys.stride), d);
@@ -131,7 +131,7 @@ void AttentionTiles::multiplyKeys(StridedRows keys, Value count,
   copyKeys(keys, count);
   k.multiplyTiles(service, {.a = keyCopy,
                             .b = panels,
-                            .pairs = pairsOf(keys.size),
+                            .pairs = paddedPairs(keys.size),
                             .sums = scores,
                             .stride = kBlock,
                             .columns = kBlock,
@@ -163,7 +163,7 @@ void AttentionTiles::addKeys(Memory sums, ArrayRef<Value> factor,
                              StridedRows keys, Value count, Memory weights) {
   if (!factor.empty())
     scale(sums, keys.size, factor);
-  clearPairs(weights, k.div(k.add(count, 1), 2), kPairs, kBlock);
+  clearPairs(weights, pairsOf(k, count), kPairs, kBlock);
   transpose(weights);
   k.multiplyTiles(service, {.a = queryWeights,
                             .b = keys.memory,

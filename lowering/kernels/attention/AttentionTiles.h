@@ -33,6 +33,11 @@ struct StridedRows {
 using ChunkBody = llvm::function_ref<void(mlir::Value d, int64_t count)>;
 void forChunks(KernelBuilder &k, int64_t size, int64_t most, ChunkBody body);
 
+/// Pairs of `count` elements, the last of which may lack its second.
+inline mlir::Value pairsOf(KernelBuilder &k, mlir::Value count) {
+  return k.div(k.add(count, 1), 2);
+}
+
 class AttentionTiles {
 public:
   /// Queries, and keys, of a block.

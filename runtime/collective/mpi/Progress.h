@@ -23,7 +23,7 @@ namespace rota {
 
 class ProgressThread {
 public:
-  /// Starts MPI; returns when all ranks have. Throws, and `advice`: see
+  /// Starts MPI; returns when all ranks have. Errors and `advice` are those of
   /// makeMpiCommunicator.
   explicit ProgressThread(std::function<std::string()> advice);
   /// Waits for all ranks and ends MPI, unless the run has failed.
