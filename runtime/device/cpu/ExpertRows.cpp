@@ -27,6 +27,16 @@ ExpertRows::ExpertRows(const RotaGroupedGemm &g, const int32_t *counts,
         std::span(stretches).subspan(firsts[i], firsts[i + 1] - firsts[i]);
 }
 
+std::vector<const ExpertRows::Part *> ExpertRows::largestFirst() const {
+  std::vector<const Part *> order;
+  for (const Part &part : all)
+    order.push_back(&part);
+  std::ranges::sort(order, [](const Part *a, const Part *b) {
+    return std::pair(-a->rows, a) < std::pair(-b->rows, b);
+  });
+  return order;
+}
+
 void ExpertRows::find(const RotaGroupedGemm &g, const int32_t *counts) {
   int64_t experts = g.experts / g.blocks, rows = g.rows / g.blocks;
   found.resize(g.experts * g.batch);
@@ -53,13 +63,13 @@ void ExpertRows::cut(int64_t expert, std::span<const RowStretch> ofSequences,
   int64_t total = 0;
   for (const RowStretch &stretch : ofSequences)
     total += stretch.count;
-  // Else whole units would be multiplied in place, and a few rows by
+  // Of fewer rows, whole units would be multiplied in place, and a few rows by
   // themselves.
-  bool isOnePart = heights.unit > 1 && total <= heights.most;
+  bool mayBeInPlace = heights.unit > 1 && total > heights.most;
   std::vector<RowStretch> small;
   int64_t left = 0; // rows of small stretches
   for (RowStretch stretch : ofSequences) {
-    int64_t inPlace = isOnePart || stretch.count < kLeastInPlace
+    int64_t inPlace = !mayBeInPlace || stretch.count < kLeastInPlace
                           ? 0
                           : stretch.count / heights.unit * heights.unit;
     for (int64_t height =

@@ -6,6 +6,7 @@
 #define ROTA_RUNTIME_DEVICE_CPU_EXPERTROWS_H
 
 #include "runtime/GroupedAbi.h"
+#include "runtime/device/cpu/RowStretch.h"
 
 #include <cstddef>
 #include <span>
@@ -13,15 +14,12 @@
 
 namespace rota {
 
-/// Rows that lie together, numbered over all sequences.
-struct RowStretch {
-  int64_t first = 0, count = 0;
-};
-
+/// Rows are numbered over all sequences.
 class ExpertRows {
 public:
   /// The rows of a part: multiples of a unit, up to the most. A product reads a
-  /// weight once for each part.
+  /// weight once for each part. With a unit of 1, it takes any stretches of
+  /// rows.
   struct Heights {
     int64_t unit, most;
   };
@@ -48,6 +46,8 @@ public:
     return std::span(all).subspan(begins[expert],
                                   begins[expert + 1] - begins[expert]);
   }
+  /// So threads that take one part after another end at about one time.
+  std::vector<const Part *> largestFirst() const;
   /// Rows after those of a block's last expert.
   std::span<const RowStretch> unused() const { return rest; }
 

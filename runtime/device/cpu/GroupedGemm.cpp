@@ -10,8 +10,8 @@
 #include "runtime/device/GemmShape.h"
 #include "runtime/device/Parallel.h"
 #include "runtime/device/Profile.h"
-#include "runtime/device/cpu/ExpertRows.h"
 #include "runtime/device/cpu/GemmTile.h"
+#include "runtime/device/cpu/GroupedCall.h"
 #include "runtime/device/cpu/PanelProduct.h"
 #include "runtime/program/Convert.h"
 
@@ -24,42 +24,9 @@
 namespace rota {
 namespace {
 
-/// How products of experts are cut.
-struct GroupedTiling {
-  struct Widths {
-    int64_t unit, most;
-  };
-  ExpertRows::Heights heights;
-  Widths rows; // of C in a gradient
-  Widths columns;
-};
-
-/// oneDNN compiles code for each height; a PanelProduct has any.
-GroupedTiling tilingOf(const RotaGroupedGemm &g) {
-  RotaGemm types = {};
-  types.typeA = types.typeB = g.typeA;
-  const PanelKernels *kernels = PanelProduct::kernelsFor(types);
-  if (!kernels)
-    return {{ROTA_GROUP_UNIT, 256}, {64, 512}, {64, 512}};
-  const PanelTiling &tiling = kernels->sizes.tiling;
-  return {
-      {1, 1024}, {tiling.unitM, tiling.mostM}, {tiling.unitN, tiling.mostN}};
-}
-
-/// Operands of one call.
-struct GroupedCall {
-  RotaContext *context;
-  const RotaGroupedGemm &g;
-  const char *a, *b;
-  const int32_t *counts;
-  char *c;
-  int64_t firstExpert; // in the model, of those that the call has
-
-  int64_t bytesA() const { return elementBytes(g.typeA); }
-  int64_t bytesC() const { return elementBytes(g.typeC); }
-  int64_t rowsOfBlock() const { return g.rows / g.blocks; }
-  int64_t expertsOfBlock() const { return g.experts / g.blocks; }
-};
+/// oneDNN compiles code for each height.
+constexpr ExpertRows::Heights kHeights = {ROTA_GROUP_UNIT, 256};
+constexpr TileWidths kWidths = {.unit = 64, .most = 512, .tilesOfThread = 4};
 
 /// Reports a block whose experts have more rows than it has.
 bool checkCounts(const GroupedCall &call) {
@@ -123,47 +90,12 @@ char *copySpace(int64_t bytes) {
   return static_cast<char *>(memory.get(bytes));
 }
 
-/// The columns of C, or its rows, cut evenly; the last part may be narrower.
-struct ColumnTiles {
-  ColumnTiles(int64_t all, int64_t most, int64_t unit)
-      : width(evenPart(all, most, unit)), count(ceilDiv(all, width)),
-        last(all - (count - 1) * width) {}
-  int64_t of(int64_t part) const { return part + 1 == count ? last : width; }
-  int64_t width, count, last;
-};
-
-/// As wide as leaves a few tiles for each thread, where each of `parts` parts
-/// of a call is cut so.
-ColumnTiles tilesFor(const GroupedCall &call, int64_t all, int64_t parts,
-                     GroupedTiling::Widths widths) {
-  constexpr int64_t kTilesOfThread = 4, kLeast = 512;
-  int64_t tiles = kTilesOfThread * threadLimit(call.context);
-  int64_t width = all / ceilDiv(tiles, std::max<int64_t>(parts, 1));
-  return {all, std::min(std::max(width, kLeast), widths.most), widths.unit};
-}
-
 //===----------------------------------------------------------------------===//
 // Rows by matrices
 //===----------------------------------------------------------------------===//
 
 /// Tiles by height, then [is last column][is of copies].
 using RowTiles = std::map<int64_t, std::array<std::array<GemmTileRef, 2>, 2>>;
-
-RotaGemm rowTile(const RotaGroupedGemm &g, int64_t height, int64_t width) {
-  RotaGemm tile = {};
-  tile.batch = 1;
-  tile.m = height;
-  tile.n = width;
-  tile.k = g.in;
-  tile.lda = g.in;
-  tile.ldb = g.transposed ? g.in : g.out;
-  tile.ldc = g.out;
-  tile.transposeB = g.transposed != 0;
-  tile.typeA = tile.typeB = g.typeA;
-  tile.typeC = g.typeC;
-  tile.accumulate = g.accumulate != 0;
-  return tile;
-}
 
 /// Compiled here, by one thread.
 RowTiles findRowTiles(const GroupedCall &call, const ColumnTiles &columns,
@@ -213,31 +145,16 @@ void multiplyRows(const GroupedCall &call, const RowTiles &tiles,
   scatter(part, copyC, c);
 }
 
-void clearRows(const GroupedCall &call, const RowStretch &rows) {
-  int64_t bytes = call.g.out * call.bytesC();
-  std::memset(call.c + rows.first * bytes, 0, rows.count * bytes);
-}
-
 void multiplyAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
-  GroupedTiling tiling = tilingOf(g);
-  ExpertRows rows(g, call.counts, tiling.heights);
+  ExpertRows rows(g, call.counts, kHeights);
   ColumnTiles columns =
-      tilesFor(call, g.out, int64_t(rows.parts().size()), tiling.columns);
+      tilesFor(call, g.out, int64_t(rows.parts().size()), kWidths);
   RowTiles tiles = findRowTiles(call, columns, rows);
-  auto products = int64_t(rows.parts().size()) * columns.count;
-  auto cleared = g.accumulate ? 0 : int64_t(rows.unused().size());
-  parallelPieces(call.context, products + cleared, [&](int64_t piece) {
-    if (piece >= products)
-      return clearRows(call, rows.unused()[piece - products]);
-    try {
-      multiplyRows(call, tiles, columns, piece % columns.count,
-                   rows.parts()[piece / columns.count]);
-    } catch (const std::exception &error) {
-      reportFailure(call.context,
-                    std::string("rows of experts: ") + error.what());
-    }
-  });
+  multiplyParts(call, rows, columns,
+                [&](const ExpertRows::Part &part, int64_t column) {
+                  multiplyRows(call, tiles, columns, column, part);
+                });
 }
 
 //===----------------------------------------------------------------------===//
@@ -248,18 +165,14 @@ void multiplyAll(const GroupedCall &call) {
 using DepthTiles =
     std::map<int64_t, std::array<std::array<std::array<GemmTileRef, 2>, 2>, 2>>;
 
-RotaGemm depthTile(const RotaGroupedGemm &g, int64_t height, int64_t width,
-                   int64_t depth, bool isCopied) {
-  RotaGemm tile = {};
-  tile.batch = 1;
-  tile.m = height;
-  tile.n = width;
-  tile.k = depth;
-  tile.lda = isCopied ? height : g.in;
-  tile.ldb = isCopied ? width : g.out;
-  tile.ldc = g.out;
-  tile.transposeA = 1;
-  tile.typeA = tile.typeB = g.typeA;
+/// Of rows in f32, in place or in copies.
+RotaGemm sumTile(const RotaGroupedGemm &g, int64_t height, int64_t width,
+                 int64_t depth, bool isCopied) {
+  RotaGemm tile = depthTile(g, height, width, depth);
+  if (isCopied) {
+    tile.lda = height;
+    tile.ldb = width;
+  }
   tile.typeC = ROTA_F32;
   tile.accumulate = 1;
   return tile;
@@ -274,9 +187,9 @@ DepthTiles findDepthTiles(const GroupedCall &call, const ColumnTiles &m,
       bool isCopied = !part.isInPlace();
       GemmTileRef &tile = tiles[depth][last / 2][last % 2][isCopied];
       if (!tile)
-        tile = findGemmTile(depthTile(call.g, last / 2 ? m.last : m.width,
-                                      last % 2 ? n.last : n.width, depth,
-                                      isCopied));
+        tile =
+            findGemmTile(sumTile(call.g, last / 2 ? m.last : m.width,
+                                 last % 2 ? n.last : n.width, depth, isCopied));
     }
   return tiles;
 }
@@ -345,33 +258,28 @@ private:
 
 void sumAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
-  GroupedTiling tiling = tilingOf(g);
-  ColumnTiles m = tilesFor(call, g.in, g.experts, tiling.rows);
-  ColumnTiles n(g.out, tiling.columns.most, tiling.columns.unit);
-  ExpertRows rows(g, call.counts, tiling.heights);
+  ColumnTiles m = tilesFor(call, g.in, g.experts, kWidths);
+  ColumnTiles n(g.out, kWidths.most, kWidths.unit);
+  ExpertRows rows(g, call.counts, kHeights);
   DepthTiles tiles = findDepthTiles(call, m, n, rows);
-  parallelPieces(call.context, g.experts * m.count, [&](int64_t piece) {
-    int64_t expert = piece / m.count, tile = piece % m.count;
-    try {
-      PartSums sums(call, m.of(tile) * g.out,
-                    call.c + (expert * g.in + tile * m.width) * g.out *
-                                 call.bytesC());
-      for (const ExpertRows::Part &part : rows.partsOf(expert))
-        addRows(call, tiles, m, n, tile, part, sums.data());
-      sums.finish();
-    } catch (const std::exception &error) {
-      reportFailure(call.context,
-                    std::string("gradient of experts: ") + error.what());
-    }
-  });
+  runPieces(call, g.experts * m.count, "gradient of experts",
+            [&](int64_t piece) {
+              int64_t expert = piece / m.count, tile = piece % m.count;
+              PartSums sums(call, m.of(tile) * g.out,
+                            call.c + (expert * g.in + tile * m.width) * g.out *
+                                         call.bytesC());
+              for (const ExpertRows::Part &part : rows.partsOf(expert))
+                addRows(call, tiles, m, n, tile, part, sums.data());
+              sums.finish();
+            });
 }
 
-/// Runs `body` on the call's operands, for the profile as the product of all
-/// rows.
-template <typename Body>
+/// Runs one of both on the call's operands, for the profile as the product of
+/// all rows.
 void run(RotaContext *context, const RotaGroupedGemm &g, const void *a,
          const void *b, const int32_t *counts, const int32_t *offset, void *c,
-         bool isGradient, Body body) {
+         bool isGradient, void (*withOneDnn)(const GroupedCall &),
+         void (*withPanels)(const GroupedCall &, const PanelKernels &)) {
   ProfiledScope scope(context);
   GroupedCall call{context,
                    g,
@@ -381,8 +289,9 @@ void run(RotaContext *context, const RotaGroupedGemm &g, const void *a,
                    static_cast<char *>(c),
                    offset ? *offset : 0};
   try {
+    const PanelKernels *kernels = PanelProduct::kernelsFor(rowTile(g, 1, 1));
     if (checkCounts(call))
-      body(call);
+      kernels ? withPanels(call, *kernels) : withOneDnn(call);
   } catch (const std::exception &error) {
     reportFailure(context, std::string("product of experts: ") + error.what());
   }
@@ -405,12 +314,12 @@ void rotaGroupedGemm(RotaContext *context, const RotaGroupedGemm *gemm,
                      const void *a, const void *b, const int32_t *counts,
                      const int32_t *offset, void *c) {
   rota::run(context, *gemm, a, b, counts, offset, c, /*isGradient=*/false,
-            rota::multiplyAll);
+            rota::multiplyAll, rota::multiplyByPanels);
 }
 
 void rotaGroupedGemmGrad(RotaContext *context, const RotaGroupedGemm *gemm,
                          const void *a, const void *b, const int32_t *counts,
                          void *c) {
   rota::run(context, *gemm, a, b, counts, /*offset=*/nullptr, c,
-            /*isGradient=*/true, rota::sumAll);
+            /*isGradient=*/true, rota::sumAll, rota::sumByPanels);
 }

@@ -24,6 +24,12 @@ struct PanelSource {
   int64_t k; // elements
 };
 
+/// Where packed pairs go: into panels of `pairs` pairs, from pair `first` on.
+struct PanelPlace {
+  char *panels;
+  int64_t pairs, first = 0;
+};
+
 /// Rows of A: pair p of row r is at `data + r * strideRow + p * stridePair`, in
 /// bytes.
 struct PanelRows {
@@ -87,12 +93,13 @@ struct PanelKernels {
   void (*end)();
   /// Packs `columns` columns of B, the first of which is `first`, into panels
   /// of so many vectors. The last panel ends with vectors that have no numbers,
-  /// and its last vector with zeros.
+  /// and its last vector with zeros. Zeros complete the pairs to a multiple of
+  /// PanelSizes::pairs.
   void (*pack)(const PanelSource &source, int64_t first, int64_t columns,
-               int vectorsOfPanel, char *panels);
-  /// Packs rows of A, up to a multiple of the lanes, with `pairs` of each.
+               int vectorsOfPanel, const PanelPlace &place);
+  /// Packs rows of A, up to a multiple of the lanes.
   void (*packRows)(const PanelSource &source, int64_t first, int64_t rows,
-                   char *to);
+                   const PanelPlace &place);
   /// Packed rows from `row` on, a multiple of PanelSizes::rows.
   PanelRows (*packedRows)(const char *packed, int64_t row, int64_t pairs);
   /// Sums over the block's pairs, in order, and stores them.

@@ -15,20 +15,20 @@ constexpr int64_t kPackedRows = 64;
 /// packed at a time: nothing asks for the first ones early.
 constexpr int64_t kFewRows = 256;
 
-/// `k` elements from `data` on, which lie `stride` elements apart, or else the
-/// columns do.
-PanelSource sourceOf(const void *data, int64_t stride, bool isStrideOfK,
-                     int64_t k) {
+/// An operand from `data` on, whose elements along k lie `stride` elements
+/// apart, or else its columns do.
+PanelSource sourceOf(const void *data, int64_t stride, bool isStrideOfK) {
   constexpr int64_t kBytes = elementBytes(ROTA_BF16);
   auto *bytes = static_cast<const char *>(data);
   if (isStrideOfK)
-    return {bytes, stride * kBytes, kBytes, k};
-  return {bytes, kBytes, stride * kBytes, k};
+    return {bytes, stride * kBytes, kBytes, 0};
+  return {bytes, kBytes, stride * kBytes, 0};
 }
 
-PanelSource partOf(PanelSource source, int64_t k, int64_t count) {
-  source.data += k * source.strideK;
-  source.k = count;
+/// A part of the operand along k.
+PanelSource partOf(PanelSource source, const RowStretch &part) {
+  source.data += part.first * source.strideK;
+  source.k = part.count;
   return source;
 }
 
@@ -38,8 +38,18 @@ PanelSource columnsOf(PanelSource source, int64_t first) {
   return source;
 }
 
+int64_t bytesOf(const PanelResult &result) {
+  return elementBytes(result.isBf16 ? ROTA_BF16 : ROTA_F32);
+}
+
+PanelResult rowsOf(PanelResult result, int64_t first) {
+  result.data = static_cast<char *>(result.data) +
+                first * result.stride * bytesOf(result);
+  return result;
+}
+
 /// Whether all rows of A are packed.
-bool packsRows(const RotaGemm &g, const PanelSizes &sizes) {
+bool mustPackRows(const RotaGemm &g, const PanelSizes &sizes) {
   int64_t crowded = sizes.crowdedStride;
   return g.transposeA || g.k % (2 * sizes.pairs) != 0 ||
          (crowded > 0 && g.lda * elementBytes(g.typeA) % crowded == 0);
@@ -67,38 +77,70 @@ private:
 
 /// A part of k.
 struct PanelProduct::Block {
-  PanelSource a, b;
-  PanelSource nextB; // of the next part, or empty
+  PanelSource a, b;              // the whole operands
+  std::span<const RowStretch> m; // rows of A and C
+  Stretches k, nextK;            // of this part of k, and of the next
   PanelResult c;
+  bool hasSums; // C has rows of `m` one after another
   int64_t pairs;
   char *packedA, *packedB;
+
+  template <typename Pack>
+  void pack(const PanelSource &operand, char *to, Pack packPart) const {
+    PanelPlace place{to, pairs};
+    for (const RowStretch &part : k) {
+      packPart(partOf(operand, part), place);
+      place.first += ceilDiv(part.count, 2);
+    }
+  }
 };
 
 /// Asks the memory for rows of bytes that are read next, some at each step,
 /// since a core waits for a few lines at a time.
 class PanelProduct::Prefetch {
 public:
-  /// An operand's first columns.
-  Prefetch(const PanelSource &source, int64_t columns, int64_t steps)
-      : next(source.data) {
-    bool areNeighbours = source.strideColumn == elementBytes(ROTA_BF16);
-    stride = areNeighbours ? source.strideK : source.strideColumn;
-    left = areNeighbours ? source.k : columns;
-    bytes = (areNeighbours ? columns : source.k) * elementBytes(ROTA_BF16);
-    if (columns <= 0)
-      left = 0;
+  /// Some columns of an operand, from its first on, in these parts of k.
+  Prefetch(const PanelSource &source, std::span<const RowStretch> parts,
+           int64_t columns, int64_t steps)
+      : source(source), parts(parts) {
+    if (parts.empty() || columns <= 0)
+      return;
+    areNeighbours = source.strideColumn == elementBytes(ROTA_BF16);
+    left = areNeighbours ? 0 : columns;
+    for (const RowStretch &part : parts)
+      if (areNeighbours)
+        left += part.count;
+    bytes = (areNeighbours ? columns : parts.front().count) *
+            elementBytes(ROTA_BF16);
     some = ceilDiv(left, steps);
   }
 
   void step() {
-    for (int64_t i = 0; i < some && left > 0; ++i, --left, next += stride)
-      for (int64_t byte = 0; byte < bytes; byte += kLineBytes)
-        __builtin_prefetch(next + byte, /*rw=*/0, /*locality=*/2);
+    for (int64_t i = 0; i < some && left > 0; ++i, --left)
+      ask(areNeighbours ? nextOfK()
+                        : partOf(source, parts.front()).data +
+                              asked++ * source.strideColumn);
   }
 
 private:
-  const char *next;
-  int64_t stride, left, some, bytes;
+  const char *nextOfK() {
+    if (asked == parts.front().count) {
+      parts = parts.subspan(1);
+      asked = 0;
+    }
+    return source.data + (parts.front().first + asked++) * source.strideK;
+  }
+
+  void ask(const char *row) const {
+    for (int64_t byte = 0; byte < bytes; byte += kLineBytes)
+      __builtin_prefetch(row + byte, /*rw=*/0, /*locality=*/2);
+  }
+
+  PanelSource source;
+  std::span<const RowStretch> parts; // the first has the next rows
+  bool areNeighbours = false;
+  int64_t asked = 0; // rows of the first part, or columns
+  int64_t left = 0, some = 0, bytes = 0;
 };
 
 /// Columns of B that are packed.
@@ -115,15 +157,13 @@ struct PanelProduct::ColumnGroup {
 
 PanelProduct::PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels)
     : g(gemm), kernels(&kernels), sizes(kernels.sizes),
-      rowsInPlace(packsRows(gemm, sizes)
-                      ? 0
-                      : gemm.m / sizes.rowsInPlace * sizes.rowsInPlace),
+      packsRows(mustPackRows(gemm, sizes)),
       panelWidth(sizes.vectors * sizes.lanes),
       depth(evenPart(gemm.k, 2 * sizes.mostPairs, 2 * sizes.lanes)) {
   int64_t bytes = pairsOf(depth) * panelWidth * kPairBytes;
-  int64_t most =
-      rowsInPlace > 0 ? sizes.packedBytes : sizes.packedBytesWithRows;
-  if (rowsInPlace > 0 && g.m <= kFewRows)
+  bool readsRows = !packsRows && g.m >= sizes.rowsInPlace;
+  int64_t most = readsRows ? sizes.packedBytes : sizes.packedBytesWithRows;
+  if (readsRows && g.m <= kFewRows)
     most /= 4;
   int64_t panels = std::max<int64_t>(most / bytes, 1);
   groupColumns = evenPart(ceilDiv(g.n, panelWidth), panels, 1) * panelWidth;
@@ -144,37 +184,74 @@ int64_t PanelProduct::pairsOf(int64_t k) const {
   return ceilDiv(k, 2 * sizes.pairs) * sizes.pairs;
 }
 
+int64_t PanelProduct::depthOf(std::span<const RowStretch> rows) {
+  int64_t depth = 0;
+  for (const RowStretch &stretch : rows)
+    depth += 2 * ceilDiv(stretch.count, 2);
+  return depth;
+}
+
+/// Elements [first, first + count) of k as they are counted in depthOf.
+PanelProduct::Stretches PanelProduct::partOfK(std::span<const RowStretch> rows,
+                                              int64_t first,
+                                              int64_t count) const {
+  Stretches parts;
+  for (const RowStretch &stretch : rows) {
+    int64_t from = std::max<int64_t>(first, 0),
+            to = std::min(first + count, stretch.count);
+    if (from < to)
+      parts.push_back({stretch.first + from, to - from});
+    first -= 2 * ceilDiv(stretch.count, 2);
+  }
+  return parts;
+}
+
 void PanelProduct::run(const void *a, const void *b, void *c,
                        Scratch &scratch) const {
+  RowStretch all{0, g.transposeA ? g.k : g.m};
+  run(a, b, c, {&all, 1}, scratch);
+}
+
+void PanelProduct::run(const void *a, const void *b, void *c,
+                       std::span<const RowStretch> rows,
+                       Scratch &scratch) const {
+  RowStretch allM{0, g.m}, allK{0, g.k};
+  std::span<const RowStretch> m = rows, k = {&allK, 1};
+  if (g.transposeA)
+    m = {&allM, 1}, k = rows;
   int64_t pairs = pairsOf(depth);
   // Sums of several blocks are rounded once.
   bool keepsSums = g.typeC == ROTA_BF16 && depth < g.k;
   int64_t bytesB = pairs * groupColumns * kPairBytes;
-  int64_t bytesA = rowsInPlace < g.m ? pairs * kPackedRows * kPairBytes : 0;
+  int64_t bytesA = pairs * kPackedRows * kPairBytes;
   int64_t bytesC = keepsSums ? g.m * g.n * int64_t(sizeof(float)) : 0;
   auto *memory = static_cast<char *>(scratch.get(bytesB + bytesA + bytesC));
   auto *sums = reinterpret_cast<float *>(memory + bytesB + bytesA);
   PanelResult result{c, g.ldc, g.typeC == ROTA_BF16, g.accumulate != 0};
-  PanelSource wholeA = sourceOf(a, g.lda, g.transposeA != 0, g.k);
-  PanelSource wholeB = sourceOf(b, g.ldb, g.transposeB == 0, g.k);
   Registers registers(*kernels);
-  for (int64_t k = 0; k < g.k; k += depth) {
-    int64_t count = std::min(depth, g.k - k);
-    Block block{partOf(wholeA, k, count),
-                partOf(wholeB, k, count),
-                partOf(wholeB, k + count, std::min(depth, g.k - k - count)),
+  for (int64_t first = 0; first < g.k; first += depth) {
+    int64_t count = std::min(depth, g.k - first);
+    Block block{sourceOf(a, g.lda, g.transposeA != 0),
+                sourceOf(b, g.ldb, g.transposeB == 0),
+                m,
+                partOfK(k, first, count),
+                partOfK(k, first + count, depth),
                 result,
+                keepsSums,
                 pairsOf(count),
                 memory + bytesB,
                 memory};
     if (keepsSums)
-      block.c = {sums, g.n, /*isBf16=*/false, /*adds=*/k > 0};
+      block.c = {sums, g.n, /*isBf16=*/false, /*adds=*/first > 0};
     else
-      block.c.adds |= k > 0;
+      block.c.adds |= first > 0;
     addBlock(block);
   }
-  if (keepsSums)
-    kernels->store(sums, g.n, g.m, g.n, result);
+  for (const RowStretch &stretch : keepsSums ? m : m.first(0)) {
+    kernels->store(sums, g.n, stretch.count, g.n,
+                   rowsOf(result, stretch.first));
+    sums += stretch.count * g.n;
+  }
 }
 
 void PanelProduct::addBlock(const Block &block) const {
@@ -182,54 +259,73 @@ void PanelProduct::addBlock(const Block &block) const {
     int64_t count = std::min(groupColumns, g.n - column);
     int64_t left = g.n - column - count;
     int64_t steps = ceilDiv(g.m, sizes.rows) * ceilDiv(count, panelWidth);
-    Prefetch next(left > 0 ? columnsOf(block.b, column + count) : block.nextB,
-                  std::min(groupColumns, left > 0 ? left : g.n), steps);
+    bool isLast = left == 0;
+    Prefetch next(columnsOf(block.b, isLast ? 0 : column + count),
+                  isLast ? block.nextK : block.k,
+                  std::min(groupColumns, isLast ? g.n : left), steps);
     ColumnGroup group{block, column, count, next};
-    kernels->pack(block.b, group.first, group.count, sizes.vectors,
-                  block.packedB);
-    multiplyInPlace(group);
-    multiplyPacked(group);
+    block.pack(block.b, block.packedB,
+               [&](const PanelSource &part, const PanelPlace &place) {
+                 kernels->pack(part, column, count, sizes.vectors, place);
+               });
+    int64_t sum = 0; // number of the stretch's first row
+    for (const RowStretch &rows : block.m) {
+      int64_t row = block.hasSums ? sum : rows.first;
+      multiplyInPlace(group, rows, row);
+      multiplyPacked(group, rows, row);
+      sum += rows.count;
+    }
   }
 }
 
-void PanelProduct::multiplyInPlace(ColumnGroup &group) const {
-  const PanelSource &a = group.block.a;
-  int64_t panels = ceilDiv(group.count, panelWidth);
-  for (int64_t row = 0; row < rowsInPlace; row += sizes.rows) {
-    int64_t rows = std::min<int64_t>(sizes.rows, rowsInPlace - row);
-    PanelSource part = columnsOf(a, row);
-    Prefetch next(columnsOf(a, row + rows), std::min(rows, g.m - row - rows),
-                  panels);
-    multiplyPanels(group,
-                   {group.block.pairs, {part.data, a.strideColumn, kPairBytes}},
-                   row, rows, next);
+int64_t PanelProduct::rowsInPlace(const RowStretch &rows) const {
+  return packsRows ? 0 : rows.count / sizes.rowsInPlace * sizes.rowsInPlace;
+}
+
+void PanelProduct::multiplyInPlace(ColumnGroup &group, const RowStretch &rows,
+                                   int64_t row) const {
+  const Block &block = group.block;
+  int64_t panels = ceilDiv(group.count, panelWidth), all = rowsInPlace(rows);
+  for (int64_t done = 0; done < all; done += sizes.rows) {
+    int64_t count = std::min<int64_t>(sizes.rows, all - done);
+    PanelSource part = columnsOf(block.a, rows.first + done);
+    Prefetch next(columnsOf(part, count), block.k,
+                  std::min(count, rows.count - done - count), panels);
+    const char *data = partOf(part, block.k.front()).data;
+    multiplyPanels(group, {block.pairs, {data, part.strideColumn, kPairBytes}},
+                   row + done, count, next);
   }
 }
 
-void PanelProduct::multiplyPacked(ColumnGroup &group) const {
+void PanelProduct::multiplyPacked(ColumnGroup &group, const RowStretch &rows,
+                                  int64_t row) const {
   const Block &block = group.block;
   int64_t panels = ceilDiv(group.count, panelWidth);
-  for (int64_t first = rowsInPlace; first < g.m; first += kPackedRows) {
-    int64_t count = std::min(kPackedRows, g.m - first);
-    kernels->packRows(block.a, first, count, block.packedA);
-    Prefetch next(columnsOf(block.a, first + count),
-                  std::min(kPackedRows, g.m - first - count),
+  for (int64_t done = rowsInPlace(rows); done < rows.count;
+       done += kPackedRows) {
+    int64_t first = rows.first + done, left = rows.count - done;
+    int64_t count = std::min(kPackedRows, left);
+    block.pack(block.a, block.packedA,
+               [&](const PanelSource &part, const PanelPlace &place) {
+                 kernels->packRows(part, first, count, place);
+               });
+    Prefetch next(columnsOf(block.a, first + count), block.k,
+                  std::min(kPackedRows, left - count),
                   ceilDiv(count, sizes.rows) * panels);
-    for (int64_t row = 0; row < count; row += sizes.rows)
+    for (int64_t i = 0; i < count; i += sizes.rows)
       multiplyPanels(
           group,
-          {block.pairs, kernels->packedRows(block.packedA, row, block.pairs)},
-          first + row, std::min<int64_t>(sizes.rows, count - row), next);
+          {block.pairs, kernels->packedRows(block.packedA, i, block.pairs)},
+          row + done + i, std::min<int64_t>(sizes.rows, count - i), next);
   }
 }
 
 void PanelProduct::multiplyPanels(ColumnGroup &group, PanelBlock operands,
                                   int64_t row, int64_t rows,
                                   Prefetch &next) const {
-  PanelResult result = group.block.c;
-  int64_t bytes = result.isBf16 ? 2 : 4, stride = result.stride * bytes;
-  char *c =
-      static_cast<char *>(result.data) + row * stride + group.first * bytes;
+  PanelResult result = rowsOf(group.block.c, row);
+  int64_t bytes = bytesOf(result), stride = result.stride * bytes;
+  char *c = static_cast<char *>(result.data) + group.first * bytes;
   int64_t ahead = sizes.readsResultFirst ? panelWidth : 0;
   for (int64_t column = 0; column < group.count; column += panelWidth) {
     int64_t asked = std::min(panelWidth, group.count - column - ahead) * bytes;

@@ -13,14 +13,19 @@
 
 #include "runtime/Abi.h"
 #include "runtime/device/cpu/PanelKernels.h"
+#include "runtime/device/cpu/RowStretch.h"
 #include "runtime/device/cpu/Scratch.h"
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace rota {
 
-/// A product of one description, whose batch is 1 and k is not 0.
+/// A product of one description, whose batch is 1 and k is not 0. It takes the
+/// rows of an operand that are given, as experts need it: rows of A and C (m of
+/// them), or where A is transposed, rows of A and B (k).
 class PanelProduct {
 public:
   /// The types must be bf16 by bf16.
@@ -31,26 +36,40 @@ public:
   /// With these kernels; nothing where there are none.
   static std::optional<PanelProduct> make(const RotaGemm &gemm);
 
-  /// Runs on the calling thread, to which `scratch` belongs.
+  /// The k of a product whose sums are over these rows: a pair has rows of one
+  /// stretch, so an odd one takes one more.
+  static int64_t depthOf(std::span<const RowStretch> rows);
+
+  /// Runs on the calling thread, to which `scratch` belongs, with the first
+  /// rows, or with `rows`.
   void run(const void *a, const void *b, void *c, Scratch &scratch) const;
+  void run(const void *a, const void *b, void *c,
+           std::span<const RowStretch> rows, Scratch &scratch) const;
 
 private:
   struct Block;
   struct ColumnGroup;
   class Prefetch;
+  using Stretches = std::vector<RowStretch>;
+  Stretches partOfK(std::span<const RowStretch> rows, int64_t first,
+                    int64_t count) const;
   void addBlock(const Block &block) const;
-  void multiplyInPlace(ColumnGroup &group) const;
-  void multiplyPacked(ColumnGroup &group) const;
+  void multiplyInPlace(ColumnGroup &group, const RowStretch &rows,
+                       int64_t row) const;
+  void multiplyPacked(ColumnGroup &group, const RowStretch &rows,
+                      int64_t row) const;
   void multiplyPanels(ColumnGroup &group, PanelBlock operands, int64_t row,
                       int64_t rows, Prefetch &next) const;
 
+  /// Rows of a stretch that are read where they lie; the rest is packed.
+  int64_t rowsInPlace(const RowStretch &rows) const;
   /// In so many elements of k, with zeros that complete them.
   int64_t pairsOf(int64_t k) const;
 
   RotaGemm g;
   const PanelKernels *kernels;
   const PanelSizes &sizes; // of the kernels
-  int64_t rowsInPlace;     // of A, from the first on; others are packed
+  bool packsRows;          // all of A; else whole units are read in place
   int64_t panelWidth;      // columns of a panel of B
   int64_t depth;           // elements of k in a block
   int64_t groupColumns;    // of B that are packed at a time

@@ -21,8 +21,9 @@ constexpr PanelSizes kSizes = {.lanes = kLanes,
                                .rows = kRows,
                                .vectors = kVectors,
                                .rowsInPlace = 1,
-                               .mostPairs = 0,    // no products of matrices
-                               .packedBytes = 0}; // by these kernels
+                               .mostPairs = 0,   // no products of matrices
+                               .packedBytes = 0, // by these kernels
+                               .packedBytesWithRows = 0};
 
 #include "runtime/device/cpu/PanelAvx512.inc"
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <optional>
 #include <random>
@@ -173,6 +174,80 @@ TEST_P(PanelKernelsTest, ReadsRowsInPlace) {
   check(describeGemm(1, 20, 1700, 640, false, true, ROTA_BF16, ROTA_BF16,
                      ROTA_BF16, true, 0),
         16, 900);
+}
+
+/// Stretches of rows give the bits of copies that lie together; other rows of C
+/// keep theirs.
+TEST_P(PanelKernelsTest, TakesStretchesOfRows) {
+  const std::vector<RowStretch> stretches = {
+      {2, 41}, {50, 1}, {51, 16}, {90, 7}};
+  for (int form = 0; form < 16; ++form) {
+    RotaGemm g = describeGemm(1, 100, 70, form & 1 ? 1300 : 65, false, form & 2,
+                              ROTA_BF16, ROTA_BF16,
+                              form & 4 ? ROTA_F32 : ROTA_BF16, form & 8, 3);
+    SCOPED_TRACE(testing::Message() << "form " << form);
+    Operands in(g);
+    Buffer all = multiply(g, *kernels, in, g.m, g.n), c = in.c, expected = in.c;
+    g.m = 65;
+    Scratch scratch;
+    PanelProduct(g, *kernels)
+        .run(in.a.bytes.data(), in.b.bytes.data(), c.bytes.data(), stretches,
+             scratch);
+    int64_t stride = g.ldc * (g.typeC == ROTA_F32 ? 4 : 2);
+    for (const RowStretch &rows : stretches)
+      std::copy_n(all.bytes.begin() + rows.first * stride, rows.count * stride,
+                  expected.bytes.begin() + rows.first * stride);
+    EXPECT_EQ(c.bytes, expected.bytes);
+  }
+}
+
+/// Sums over stretches of rows are those of copies, where an odd stretch ends
+/// with zeros.
+TEST_P(PanelKernelsTest, SumsOverStretchesOfRows) {
+  const std::vector<RowStretch> few = {{2, 41}, {50, 1}, {51, 16}, {90, 7}},
+                                many = {{0, 700}, {701, 999}, {1750, 333}};
+  constexpr int64_t kScratch = 1 << 24;
+  Scratch scratch;
+  std::memset(scratch.get(kScratch), 0xff, kScratch); // no numbers
+  for (int form = 0; form < 16; ++form) {
+    const std::vector<RowStretch> &stretches = form & 1 ? many : few;
+    int64_t k = PanelProduct::depthOf(stretches);
+    RotaGemm g = describeGemm(1, 70, 60, form & 1 ? 2100 : 100, true, form & 2,
+                              ROTA_BF16, ROTA_BF16,
+                              form & 4 ? ROTA_F32 : ROTA_BF16, form & 8, 3);
+    SCOPED_TRACE(testing::Message() << "form " << form);
+    Operands in(g);
+    RotaGemm together = describeGemm(1, g.m, g.n, k, true, form & 2, ROTA_BF16,
+                                     ROTA_BF16, g.typeC, form & 8, 3);
+    Operands copies(together);
+    copies.c = in.c;
+    int64_t to = 0;
+    auto stepB = [](const RotaGemm &of) { return of.transposeB ? 1 : of.ldb; };
+    auto columnB = [](const RotaGemm &of) {
+      return of.transposeB ? of.ldb : 1;
+    };
+    auto copyRow = [&](int64_t from) {
+      for (int64_t i = 0; i < g.m; ++i)
+        copies.a.set(to * together.lda + i,
+                     from < 0 ? 0 : in.a.get(from * g.lda + i));
+      for (int64_t j = 0; j < g.n; ++j)
+        copies.b.set(to * stepB(together) + j * columnB(together),
+                     from < 0 ? 0 : in.b.get(from * stepB(g) + j * columnB(g)));
+      ++to;
+    };
+    for (const RowStretch &rows : stretches) {
+      for (int64_t row = 0; row < rows.count; ++row)
+        copyRow(rows.first + row);
+      if (rows.count % 2)
+        copyRow(-1);
+    }
+    g.k = k;
+    Buffer c = in.c;
+    PanelProduct(g, *kernels)
+        .run(in.a.bytes.data(), in.b.bytes.data(), c.bytes.data(), stretches,
+             scratch);
+    EXPECT_EQ(c.bytes, multiply(together, *kernels, copies, g.m, g.n).bytes);
+  }
 }
 
 /// The check before kernels for AMX are chosen; it fails without products.
