@@ -90,10 +90,11 @@ while len(errors) < options.configurations and os.times().elapsed - begin < opti
         arguments = ["--model", model, *arguments]
         if subprocess.run([ROTA, "plan", *arguments], capture_output=True).returncode:
             continue  # a mesh that does not divide the model, a schedule that takes other microbatches
-        before = predict(arguments, machine)
+        predicted = predict(arguments, machine)
         seconds = measure(arguments, folder, random_tokens(folder, 2048))
-        machine = given or measured_machine()
-        predicted = statistics.mean([before, predict(arguments, machine)])
+        if not given:
+            machine = measured_machine()
+            predicted = statistics.mean([predicted, predict(arguments, machine)])
     measured = statistics.median(seconds)
     errors.append(predicted / measured - 1)
     print(f"{1e3 * measured:>6.0f} ms {1e3 * min(seconds):>6.0f} ms {1e3 * predicted:>6.0f} ms {errors[-1]:>+7.1%}  {family} {' '.join(arguments[2:])}",
