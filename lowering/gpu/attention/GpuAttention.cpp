@@ -56,7 +56,7 @@ private:
   AttentionShape shape;
   GpuAttentionCode code;
   AttentionBlock block;
-  HeadRows keyRows{}, valueRows{};
+  StridedRows keyRows{}, valueRows{};
   SharedTile queries{}, keys{}, values{}, weights{};
   Value first; // query of the block, i32
 };
@@ -73,7 +73,7 @@ void GpuForwardCode::emit() {
   if (shape.valueSize != shape.size)
     values = code.allocateRows(block.other, shape.valueSize);
   weights = code.allocateWeights();
-  HeadRows queryRows = code.queryRows(tensor(Argument::Query), batch, head);
+  StridedRows queryRows = code.queryRows(tensor(Argument::Query), batch, head);
   code.put(code.fetch(queryRows, first, block.own, code.productScale()),
            queries);
   Value begin = code.keyBegin(first, block.other);

@@ -136,8 +136,8 @@ Value GpuAttentionBlocks::isBeyond(Value first, int64_t rows) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-HeadRows GpuAttentionBlocks::rowsOf(Memory memory, Value batch, Value head,
-                                    int64_t heads, int64_t size) {
+StridedRows GpuAttentionBlocks::rowsOf(Memory memory, Value batch, Value head,
+                                       int64_t heads, int64_t size) {
   int64_t stride = heads * size;
   Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
                       k.mul(k.widen(head), size));

@@ -7,7 +7,9 @@
 #define ROTA_LOWERING_GPU_ATTENTION_GPUATTENTIONBLOCKS_H
 
 #include "lowering/gpu/GpuBuilder.h"
-#include "lowering/kernels/attention/AttentionCode.h"
+#include "lowering/kernels/attention/AttentionShape.h"
+#include "lowering/kernels/attention/AttentionWalk.h"
+#include "lowering/kernels/attention/StridedRows.h"
 
 namespace rota::lowering {
 
@@ -48,10 +50,6 @@ struct AttentionGradArgument {
     return FirstResult + results + countLastArguments(shape);
   }
 };
-
-/// The elements of one head in global memory, `stride` elements from position
-/// to position.
-using HeadRows = StridedRows;
 
 /// Blocks of threads, and their rows in global memory. Numbers are i32.
 class GpuAttentionBlocks {
@@ -123,16 +121,16 @@ public:
                                              TileBody body);
 
   /// The rows of a head of a query, an output, a key or a value.
-  HeadRows queryRows(Memory memory, mlir::Value batch, mlir::Value head) {
+  StridedRows queryRows(Memory memory, mlir::Value batch, mlir::Value head) {
     return rowsOf(memory, batch, head, shape.heads, shape.size);
   }
-  HeadRows outputRows(Memory memory, mlir::Value batch, mlir::Value head) {
+  StridedRows outputRows(Memory memory, mlir::Value batch, mlir::Value head) {
     return rowsOf(memory, batch, head, shape.heads, shape.valueSize);
   }
-  HeadRows keyRows(Memory memory, mlir::Value batch, mlir::Value keyHead) {
+  StridedRows keyRows(Memory memory, mlir::Value batch, mlir::Value keyHead) {
     return rowsOf(memory, batch, keyHead, shape.keyHeads, shape.size);
   }
-  HeadRows valueRows(Memory memory, mlir::Value batch, mlir::Value keyHead) {
+  StridedRows valueRows(Memory memory, mlir::Value batch, mlir::Value keyHead) {
     return rowsOf(memory, batch, keyHead, shape.keyHeads, shape.valueSize);
   }
   /// The row of a query head in [batch, head, position].
@@ -168,8 +166,8 @@ public:
   bool hidesBeyond() const { return shape.mask.after + shape.mask.offset == 0; }
 
 protected:
-  HeadRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
-                  int64_t heads, int64_t size);
+  StridedRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
+                     int64_t heads, int64_t size);
   /// Documents are those of sequence `batch` from here on. Returns `batch`.
   mlir::Value selectSequence(mlir::Value batch);
   /// The end of the tiles of `rows` queries in [begin, end) that have a query

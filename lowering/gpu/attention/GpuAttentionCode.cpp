@@ -130,7 +130,7 @@ GpuAttentionCode::Access GpuAttentionCode::accessOf(int64_t i, int64_t size) {
           k.mul(k.rem(number, chunks), width)};
 }
 
-Values GpuAttentionCode::fetch(HeadRows rows, Value first, int64_t count,
+Values GpuAttentionCode::fetch(StridedRows rows, Value first, int64_t count,
                                float factor) {
   int64_t width = accessWidth(rows.size), items = count * (rows.size / width);
   bool ragged = items % kThreads != 0 || shape.sequence % count != 0;
@@ -242,7 +242,7 @@ Values GpuAttentionCode::zeroSums(int64_t size) {
   return Values(rowsDown() * vectorsAcross(size), k.splat(0.0f, kVector));
 }
 
-Values GpuAttentionCode::loadSums(HeadRows rows, Value first) {
+Values GpuAttentionCode::loadSums(StridedRows rows, Value first) {
   auto loadColumns = [&](Value position, Value column) -> Value {
     if (rows.size % kVector == 0)
       return k.loadVector(rows.memory, index(position, rows.stride, column),
@@ -268,7 +268,7 @@ Values GpuAttentionCode::loadSums(HeadRows rows, Value first) {
 }
 
 void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,
-                                 HeadRows rows, Value first) {
+                                 StridedRows rows, Value first) {
   auto when = [&](Value condition, llvm::function_ref<void()> body) {
     if (condition)
       k.when(condition, body);

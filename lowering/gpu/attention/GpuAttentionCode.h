@@ -53,7 +53,7 @@ public:
 
   /// This thread's share of the `count` rows from `first` on, times `factor`.
   /// Rows beyond the sequence are others of it.
-  Values fetch(HeadRows rows, mlir::Value first, int64_t count,
+  Values fetch(StridedRows rows, mlir::Value first, int64_t count,
                float factor = 1.0f);
   /// Writes the share that fetch() has read. Barriers are up to the caller.
   void put(const Values &share, SharedTile tile);
@@ -69,13 +69,13 @@ public:
   Values zeroSums(int64_t size);
   /// The thread's sums where they begin with the f32 rows from `first` on. Rows
   /// and columns that it has none of are others.
-  Values loadSums(HeadRows rows, mlir::Value first);
+  Values loadSums(StridedRows rows, mlir::Value first);
   mlir::Value scaled(mlir::Value sum, mlir::Value factor) {
     return k.mulf(sum, k.splat(factor, kVector));
   }
   /// Writes sums * factor[own row] to the rows from `first` on that are within
   /// the sequence.
-  void storeRows(mlir::ValueRange sums, const Values &factor, HeadRows rows,
+  void storeRows(mlir::ValueRange sums, const Values &factor, StridedRows rows,
                  mlir::Value first);
 
   /// Positions (i32) of the thread's own rows and of those across.

@@ -59,7 +59,7 @@ protected:
     Value slope = k.mulf(weight, k.subf(cotangent, delta));
     return {weight, score.slope ? k.mulf(slope, score.slope) : slope};
   }
-  void putOwn(SharedTile tile, HeadRows rows, Value first, float factor) {
+  void putOwn(SharedTile tile, StridedRows rows, Value first, float factor) {
     code.put(code.fetch(rows, first, block.own, factor), tile);
   }
 
@@ -133,8 +133,8 @@ std::pair<Values, Values> KeyCode::fetch(Tile tile) {
   // After the last tile comes one that no thread reads.
   Value last = k.add(code.firstHead(own.keyHead), shape.group() - 1);
   Value head = k.min(tile.head, last);
-  HeadRows rows = code.queryRows(tensor(Argument::Query), own.batch, head);
-  HeadRows outputRows =
+  StridedRows rows = code.queryRows(tensor(Argument::Query), own.batch, head);
+  StridedRows outputRows =
       code.outputRows(tensor(Argument::Cotangent), own.batch, head);
   return {code.fetch(rows, tile.first, block.other),
           code.fetch(outputRows, tile.first, block.other)};
@@ -196,7 +196,7 @@ public:
 private:
   Values emitTile(Value key, ValueRange sums);
 
-  HeadRows keyRows{}, valueRows{};
+  StridedRows keyRows{}, valueRows{};
   SharedTile queries{}, cotangents{}, keys{}, values{}, slopes{};
   GpuAttentionBlocks::QueryLines lines{};
   Value first; // query of the block, i32

@@ -36,7 +36,7 @@ protected:
   /// Two rows of one position: keys and values, or queries and the cotangents
   /// of their outputs.
   struct Sources {
-    HeadRows first, second;
+    StridedRows first, second;
   };
   struct Tiles {
     MatrixTile first, second;
@@ -48,7 +48,7 @@ protected:
   }
   int64_t ownRows() const { return tiling.block.rows(); }
   MatrixTile allocateOwn() { return {allocateRows(ownRows()), ownRows()}; }
-  void startOwn(HeadRows rows, mlir::Value first, MatrixTile to) {
+  void startOwn(StridedRows rows, mlir::Value first, MatrixTile to) {
     code.startCopy(rows, first, shape.sequence, to);
   }
   Tiles stageOf(mlir::Value number);

@@ -64,7 +64,7 @@ protected:
                     Line line);
   /// Writes sums * factor, those of each part in turn, by way of the warp's
   /// rows in `tile`, which no other warp uses.
-  void storeSums(ValueRange sums, float factor, HeadRows rows, Value first,
+  void storeSums(ValueRange sums, float factor, StridedRows rows, Value first,
                  MatrixTile tile);
   /// The sums of all parts.
   Values zeroSums();
@@ -110,8 +110,9 @@ Values MatrixBackwardCode::emitSlopes(Part &part, Products &products,
   return slopes;
 }
 
-void MatrixBackwardCode::storeSums(ValueRange sums, float factor, HeadRows rows,
-                                   Value first, MatrixTile tile) {
+void MatrixBackwardCode::storeSums(ValueRange sums, float factor,
+                                   StridedRows rows, Value first,
+                                   MatrixTile tile) {
   for (auto [i, part] : llvm::enumerate(parts)) {
     Values own(ofPart(sums, i));
     if (factor != 1.0f)

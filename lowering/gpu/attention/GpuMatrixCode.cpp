@@ -45,7 +45,7 @@ void GpuMatrixCode::whenChunk(Value chunk, int64_t count,
     k.when(k.isWithin(chunk, count), body);
 }
 
-void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t sequence,
+void GpuMatrixCode::startCopy(StridedRows rows, Value first, int64_t sequence,
                               MatrixTile tile) {
   int64_t across = threadsOfRow(), down = block.threads() / across;
   int64_t count = tile.rows;
@@ -306,7 +306,7 @@ void GpuMatrixCode::eachPair(
   }
 }
 
-GpuMatrixCode::Values GpuMatrixCode::loadSums(HeadRows rows, Value first,
+GpuMatrixCode::Values GpuMatrixCode::loadSums(StridedRows rows, Value first,
                                               int64_t sequence) {
   Values sums = zeroSums();
   eachPair(first, [&](int64_t i, Value position, Value column) {
@@ -320,8 +320,8 @@ GpuMatrixCode::Values GpuMatrixCode::loadSums(HeadRows rows, Value first,
   return sums;
 }
 
-void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
-                              int64_t sequence, MatrixTile tile) {
+void GpuMatrixCode::storeRows(ArrayRef<Value> sums, StridedRows rows,
+                              Value first, int64_t sequence, MatrixTile tile) {
   if (rows.memory.element.isF32()) {
     eachPair(first, [&](int64_t i, Value position, Value column) {
       Value at = k.add(k.mul(k.widen(position), rows.stride), k.widen(column));

@@ -55,7 +55,7 @@ public:
 
   /// Starts copies of rows from position `first` (i32) on into a tile; zeros
   /// take the place of rows beyond `sequence`.
-  void startCopy(HeadRows rows, mlir::Value first, int64_t sequence,
+  void startCopy(StridedRows rows, mlir::Value first, int64_t sequence,
                  MatrixTile tile);
   /// Starts a copy of `count` f32 from position `first` on, no more than the
   /// block has threads; zeros beyond `sequence`.
@@ -111,11 +111,11 @@ public:
 
   /// Sums that begin with the f32 rows from position `first` on; those beyond
   /// `sequence` with another row.
-  Values loadSums(HeadRows rows, mlir::Value first, int64_t sequence);
+  Values loadSums(StridedRows rows, mlir::Value first, int64_t sequence);
   /// Writes this warp's rows of sums to the rows from position `first` on that
   /// are within `sequence`: f32 directly, and bf16, rounded, by way of its rows
   /// in `tile`, which the block multiplies no more.
-  void storeRows(llvm::ArrayRef<mlir::Value> sums, HeadRows rows,
+  void storeRows(llvm::ArrayRef<mlir::Value> sums, StridedRows rows,
                  mlir::Value first, int64_t sequence, MatrixTile tile);
 
   /// The lane's row number `row`, in the block.

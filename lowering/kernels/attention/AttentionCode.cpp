@@ -6,31 +6,11 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "llvm/ADT/bit.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
 namespace rota::lowering {
-
-std::string toString(const AttentionShape &s) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  auto bits = [](float value) {
-    return llvm::format_hex(llvm::bit_cast<uint32_t>(value), 8);
-  };
-  stream << s.batch << 'x' << s.sequence << 'x' << s.heads << 'x' << s.keyHeads
-         << 'x' << s.size << 'x' << s.valueSize << 'x' << s.element << " * "
-         << bits(s.scale) << " cap " << bits(s.softCap) << " sees "
-         << s.mask.before << ' ' << s.mask.after << " from " << s.mask.offset
-         << (s.hasSinks ? " sinks" : "") << (s.hasPrevious ? " more" : "")
-         << " to " << s.wideElement << (s.dependsOnPosition ? " if seen" : "")
-         << (s.hasKeyPosition ? " from a position" : "")
-         << (s.hasDocuments ? " in documents" : "");
-  return text;
-}
 
 LogicalResult checkHeadSize(Operation *op, const AttentionShape &shape) {
   constexpr int64_t kLargest = 2048; // some 2 MiB of stack

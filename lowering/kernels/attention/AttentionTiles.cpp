@@ -19,14 +19,6 @@ static int64_t paddedPairs(int64_t size) {
   return int64_t(llvm::alignTo(size, kStep)) / 2;
 }
 
-void forChunks(KernelBuilder &k, int64_t size, int64_t most, ChunkBody body) {
-  int64_t whole = size / most * most;
-  if (whole > 0)
-    k.loop(0, whole, most, [&](Value d) { body(d, most); });
-  if (whole < size)
-    body(k.i64(whole), size - whole);
-}
-
 AttentionTiles::AttentionTiles(KernelBuilder &k, int64_t largestSize) : k(k) {
   assert(2 * k.lanes() == kBlock);
   Type i32 = k.ops().getI32Type();

@@ -13,25 +13,10 @@
 #ifndef ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONTILES_H
 #define ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONTILES_H
 
-#include "lowering/kernels/KernelBuilder.h"
+#include "lowering/kernels/attention/StridedRows.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace rota::lowering {
-
-/// Rows of `size` elements, `stride` elements apart.
-struct StridedRows {
-  Memory memory;
-  int64_t stride, size;
-
-  /// The rows from `first` on.
-  StridedRows from(KernelBuilder &k, mlir::Value first) const {
-    return {k.offset(memory, k.mul(first, stride)), stride, size};
-  }
-};
-
-/// Calls body(d, count) for d in [0, size) by `most`, then the rest.
-using ChunkBody = llvm::function_ref<void(mlir::Value d, int64_t count)>;
-void forChunks(KernelBuilder &k, int64_t size, int64_t most, ChunkBody body);
 
 /// Pairs of `count` elements, the last of which may lack its second.
 inline mlir::Value pairsOf(KernelBuilder &k, mlir::Value count) {
