@@ -15,6 +15,8 @@ ExpertRows::ExpertRows(const RotaGroupedGemm &g, const int32_t *counts,
                        Heights heights)
     : heights(heights) {
   find(g, counts);
+  if (overfull.rows > 0)
+    return;
   std::vector<size_t> firsts; // stretches of parts, and the end
   for (int64_t expert = 0; expert < g.experts; ++expert) {
     begins.push_back(all.size());
@@ -42,7 +44,8 @@ void ExpertRows::find(const RotaGroupedGemm &g, const int32_t *counts) {
   found.resize(g.experts * g.batch);
   for (int64_t sequence = 0; sequence < g.batch; ++sequence)
     for (int64_t block = 0; block < g.blocks; ++block) {
-      int64_t row = sequence * g.rows + block * rows, end = row + rows;
+      int64_t begin = sequence * g.rows + block * rows, row = begin;
+      int64_t end = begin + rows;
       for (int64_t x = block * experts; x < (block + 1) * experts; ++x) {
         int64_t count = counts[sequence * g.experts + x];
         found[x * g.batch + sequence] = {row, count};
@@ -50,6 +53,12 @@ void ExpertRows::find(const RotaGroupedGemm &g, const int32_t *counts) {
       }
       if (row < end)
         rest.push_back({row, end - row});
+      if (row > end && overfull.rows == 0)
+        overfull = {.rows = static_cast<int32_t>(row - begin),
+                    .room = static_cast<int32_t>(rows),
+                    .firstExpert = static_cast<int32_t>(block * experts),
+                    .experts = static_cast<int32_t>(experts),
+                    .sequence = static_cast<int32_t>(sequence)};
     }
 }
 

@@ -6,6 +6,7 @@
 #define ROTA_RUNTIME_DEVICE_CPU_EXPERTROWS_H
 
 #include "runtime/GroupedAbi.h"
+#include "runtime/device/FullExperts.h"
 #include "runtime/device/cpu/RowStretch.h"
 
 #include <cstddef>
@@ -36,9 +37,13 @@ public:
     }
   };
 
-  /// `counts` as in rotaGroupedGemm, of which no block has too many.
+  /// `counts` as in rotaGroupedGemm.
   ExpertRows(const RotaGroupedGemm &g, const int32_t *counts, Heights heights);
   ExpertRows(const ExpertRows &) = delete;
+
+  /// The first block whose experts have more rows than it, with its experts as
+  /// the call numbers them. There are no parts then.
+  const FullExperts &full() const { return overfull; }
 
   /// In the order of experts.
   std::span<const Part> parts() const { return all; }
@@ -59,6 +64,7 @@ private:
            std::vector<size_t> &firsts);
 
   Heights heights;
+  FullExperts overfull;
   std::vector<RowStretch> found; // [expert][sequence]
   std::vector<RowStretch> stretches, rest;
   std::vector<Part> all;

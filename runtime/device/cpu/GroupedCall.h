@@ -15,6 +15,9 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <limits>
+#include <string>
+#include <vector>
 
 namespace rota {
 
@@ -22,15 +25,12 @@ namespace rota {
 struct GroupedCall {
   RotaContext *context;
   const RotaGroupedGemm &g;
+  const ExpertRows &rows;
   const char *a, *b;
-  const int32_t *counts;
   char *c;
-  int64_t firstExpert; // in the model, of those that the call has
 
   int64_t bytesA() const { return elementBytes(g.typeA); }
   int64_t bytesC() const { return elementBytes(g.typeC); }
-  int64_t rowsOfBlock() const { return g.rows / g.blocks; }
-  int64_t expertsOfBlock() const { return g.experts / g.blocks; }
 };
 
 /// The columns of C, or its rows, cut evenly; the last part may be narrower.
@@ -110,21 +110,27 @@ void runPieces(const GroupedCall &call, int64_t pieces, const char *what,
 /// Runs `multiply(part, column)` for each part of the rows and of the columns,
 /// and clears rows of C without an expert where C is not added to.
 template <typename Multiply>
-void multiplyParts(const GroupedCall &call, const ExpertRows &rows,
-                   const ColumnTiles &columns, Multiply multiply) {
-  std::vector<const ExpertRows::Part *> parts = rows.largestFirst();
+void multiplyParts(const GroupedCall &call, const ColumnTiles &columns,
+                   Multiply multiply) {
+  std::vector<const ExpertRows::Part *> parts = call.rows.largestFirst();
   auto products = int64_t(parts.size()) * columns.count;
-  auto cleared = call.g.accumulate ? 0 : int64_t(rows.unused().size());
+  auto cleared = call.g.accumulate ? 0 : int64_t(call.rows.unused().size());
   runPieces(call, products + cleared, "rows of experts", [&](int64_t piece) {
     if (piece < products)
       return multiply(*parts[piece / columns.count], piece % columns.count);
-    const RowStretch &unused = rows.unused()[piece - products];
+    const RowStretch &unused = call.rows.unused()[piece - products];
     int64_t bytes = call.g.out * call.bytesC();
     std::memset(call.c + unused.first * bytes, 0, unused.count * bytes);
   });
 }
 
 /// The call with a PanelProduct for each piece.
+///
+/// Rows that meet a part of a matrix which is packed once; a gradient sums over
+/// all rows of an expert at once.
+constexpr ExpertRows::Heights kPanelRows = {/*unit=*/1, /*most=*/1024};
+constexpr ExpertRows::Heights kPanelSums = {
+    /*unit=*/1, /*most=*/std::numeric_limits<int32_t>::max()};
 void multiplyByPanels(const GroupedCall &call, const PanelKernels &kernels);
 void sumByPanels(const GroupedCall &call, const PanelKernels &kernels);
 

@@ -6,7 +6,6 @@
 // copies that end in zeros. The parts of an expert's rows depend on the counts
 // and not on threads, and so do the bits of a row.
 #include "runtime/GroupedAbi.h"
-#include "runtime/device/FullExperts.h"
 #include "runtime/device/GemmShape.h"
 #include "runtime/device/Parallel.h"
 #include "runtime/device/Profile.h"
@@ -27,28 +26,6 @@ namespace {
 /// oneDNN compiles code for each height.
 constexpr ExpertRows::Heights kHeights = {ROTA_GROUP_UNIT, 256};
 constexpr TileWidths kWidths = {.unit = 64, .most = 512, .tilesOfThread = 4};
-
-/// Reports a block whose experts have more rows than it has.
-bool checkCounts(const GroupedCall &call) {
-  for (int64_t sequence = 0; sequence < call.g.batch; ++sequence)
-    for (int64_t block = 0; block < call.g.blocks; ++block) {
-      int64_t first = block * call.expertsOfBlock(), sum = 0;
-      const int32_t *counts = call.counts + sequence * call.g.experts + first;
-      for (int64_t i = 0; i < call.expertsOfBlock(); ++i)
-        sum += counts[i];
-      if (sum <= call.rowsOfBlock())
-        continue;
-      FullExperts full;
-      full.rows = static_cast<int32_t>(sum);
-      full.room = static_cast<int32_t>(call.rowsOfBlock());
-      full.firstExpert = static_cast<int32_t>(call.firstExpert + first);
-      full.experts = static_cast<int32_t>(call.expertsOfBlock());
-      full.sequence = static_cast<int32_t>(sequence);
-      reportFailure(call.context, toString(full));
-      return false;
-    }
-  return true;
-}
 
 /// Rows of an expert in memory: `bytes` of each, `stride` bytes apart.
 struct StridedPart {
@@ -98,10 +75,9 @@ char *copySpace(int64_t bytes) {
 using RowTiles = std::map<int64_t, std::array<std::array<GemmTileRef, 2>, 2>>;
 
 /// Compiled here, by one thread.
-RowTiles findRowTiles(const GroupedCall &call, const ColumnTiles &columns,
-                      const ExpertRows &rows) {
+RowTiles findRowTiles(const GroupedCall &call, const ColumnTiles &columns) {
   RowTiles tiles;
-  for (const ExpertRows::Part &part : rows.parts())
+  for (const ExpertRows::Part &part : call.rows.parts())
     for (bool isLast : {false, true}) {
       int64_t height = part.paddedRows;
       bool isCopied = !part.isInPlace();
@@ -147,11 +123,10 @@ void multiplyRows(const GroupedCall &call, const RowTiles &tiles,
 
 void multiplyAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
-  ExpertRows rows(g, call.counts, kHeights);
   ColumnTiles columns =
-      tilesFor(call, g.out, int64_t(rows.parts().size()), kWidths);
-  RowTiles tiles = findRowTiles(call, columns, rows);
-  multiplyParts(call, rows, columns,
+      tilesFor(call, g.out, int64_t(call.rows.parts().size()), kWidths);
+  RowTiles tiles = findRowTiles(call, columns);
+  multiplyParts(call, columns,
                 [&](const ExpertRows::Part &part, int64_t column) {
                   multiplyRows(call, tiles, columns, column, part);
                 });
@@ -179,9 +154,9 @@ RotaGemm sumTile(const RotaGroupedGemm &g, int64_t height, int64_t width,
 }
 
 DepthTiles findDepthTiles(const GroupedCall &call, const ColumnTiles &m,
-                          const ColumnTiles &n, const ExpertRows &rows) {
+                          const ColumnTiles &n) {
   DepthTiles tiles;
-  for (const ExpertRows::Part &part : rows.parts())
+  for (const ExpertRows::Part &part : call.rows.parts())
     for (int last = 0; last < 4; ++last) {
       int64_t depth = part.paddedRows;
       bool isCopied = !part.isInPlace();
@@ -260,38 +235,46 @@ void sumAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
   ColumnTiles m = tilesFor(call, g.in, g.experts, kWidths);
   ColumnTiles n(g.out, kWidths.most, kWidths.unit);
-  ExpertRows rows(g, call.counts, kHeights);
-  DepthTiles tiles = findDepthTiles(call, m, n, rows);
+  DepthTiles tiles = findDepthTiles(call, m, n);
   runPieces(call, g.experts * m.count, "gradient of experts",
             [&](int64_t piece) {
               int64_t expert = piece / m.count, tile = piece % m.count;
               PartSums sums(call, m.of(tile) * g.out,
                             call.c + (expert * g.in + tile * m.width) * g.out *
                                          call.bytesC());
-              for (const ExpertRows::Part &part : rows.partsOf(expert))
+              for (const ExpertRows::Part &part : call.rows.partsOf(expert))
                 addRows(call, tiles, m, n, tile, part, sums.data());
               sums.finish();
             });
 }
 
 /// Runs one of both on the call's operands, for the profile as the product of
-/// all rows.
+/// all rows; reports a block whose experts have more rows than it.
 void run(RotaContext *context, const RotaGroupedGemm &g, const void *a,
          const void *b, const int32_t *counts, const int32_t *offset, void *c,
          bool isGradient, void (*withOneDnn)(const GroupedCall &),
          void (*withPanels)(const GroupedCall &, const PanelKernels &)) {
   ProfiledScope scope(context);
-  GroupedCall call{context,
-                   g,
-                   static_cast<const char *>(a),
-                   static_cast<const char *>(b),
-                   counts,
-                   static_cast<char *>(c),
-                   offset ? *offset : 0};
   try {
     const PanelKernels *kernels = PanelProduct::kernelsFor(rowTile(g, 1, 1));
-    if (checkCounts(call))
-      kernels ? withPanels(call, *kernels) : withOneDnn(call);
+    ExpertRows rows(g, counts,
+                    !kernels     ? kHeights
+                    : isGradient ? kPanelSums
+                                 : kPanelRows);
+    GroupedCall call{context,
+                     g,
+                     rows,
+                     static_cast<const char *>(a),
+                     static_cast<const char *>(b),
+                     static_cast<char *>(c)};
+    FullExperts full = rows.full();
+    full.firstExpert += offset ? *offset : 0;
+    if (full.rows > 0)
+      reportFailure(context, toString(full));
+    else if (kernels)
+      withPanels(call, *kernels);
+    else
+      withOneDnn(call);
   } catch (const std::exception &error) {
     reportFailure(context, std::string("product of experts: ") + error.what());
   }

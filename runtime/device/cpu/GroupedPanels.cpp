@@ -6,12 +6,8 @@
 #include "runtime/device/cpu/GroupedCall.h"
 #include "runtime/device/cpu/PanelProduct.h"
 
-#include <limits>
-
 namespace rota {
 
-/// Rows that meet a part of a matrix which is packed once.
-static constexpr int64_t kMostRows = 1024;
 /// Experts have unequal rows, so threads end together only with some more
 /// pieces than products of equal rows need.
 static constexpr int64_t kTilesOfThread = 8;
@@ -24,10 +20,9 @@ static Scratch &scratchOfThread() {
 void multiplyByPanels(const GroupedCall &call, const PanelKernels &kernels) {
   const RotaGroupedGemm &g = call.g;
   const PanelTiling &tiling = kernels.sizes.tiling;
-  ExpertRows rows(g, call.counts, {/*unit=*/1, kMostRows});
-  ColumnTiles columns = tilesFor(call, g.out, int64_t(rows.parts().size()),
+  ColumnTiles columns = tilesFor(call, g.out, int64_t(call.rows.parts().size()),
                                  {tiling.unitN, tiling.mostN, kTilesOfThread});
-  multiplyParts(call, rows, columns,
+  multiplyParts(call, columns,
                 [&](const ExpertRows::Part &part, int64_t column) {
                   int64_t from = column * columns.width;
                   RotaGemm tile = rowTile(g, part.rows, columns.of(column));
@@ -52,37 +47,35 @@ static void clear(const RotaGemm &tile, char *c) {
 void sumByPanels(const GroupedCall &call, const PanelKernels &kernels) {
   const RotaGroupedGemm &g = call.g;
   const PanelTiling &tiling = kernels.sizes.tiling;
-  ExpertRows rows(g, call.counts,
-                  {/*unit=*/1, std::numeric_limits<int32_t>::max()});
   ColumnTiles m = tilesFor(call, g.in, g.experts,
                            {tiling.unitM, tiling.mostM, kTilesOfThread});
   ColumnTiles n(g.out, tiling.mostN, tiling.unitN);
   std::vector<int64_t> experts; // the largest first
-  for (const ExpertRows::Part *part : rows.largestFirst())
+  for (const ExpertRows::Part *part : call.rows.largestFirst())
     experts.push_back(part->expert);
   for (int64_t expert = 0; expert < g.experts; ++expert)
-    if (rows.partsOf(expert).empty())
+    if (call.rows.partsOf(expert).empty())
       experts.push_back(expert);
-  runPieces(call, g.experts * m.count * n.count, "gradient of experts",
-            [&](int64_t piece) {
-              int64_t column = piece % n.count, row = piece / n.count % m.count;
-              int64_t expert = experts[piece / n.count / m.count];
-              std::span<const ExpertRows::Part> parts = rows.partsOf(expert);
-              std::span<const RowStretch> stretches;
-              if (!parts.empty())
-                stretches = parts.front().stretches;
-              RotaGemm tile = depthTile(g, m.of(row), n.of(column),
-                                        PanelProduct::depthOf(stretches));
-              int64_t fromA = row * m.width, fromB = column * n.width;
-              char *c = call.c + ((expert * g.in + fromA) * g.out + fromB) *
-                                     call.bytesC();
-              if (stretches.empty())
-                return clear(tile, c);
-              PanelProduct(tile, kernels)
-                  .run(call.a + fromA * call.bytesA(),
-                       call.b + fromB * call.bytesA(), c, stretches,
-                       scratchOfThread());
-            });
+  runPieces(
+      call, g.experts * m.count * n.count, "gradient of experts",
+      [&](int64_t piece) {
+        int64_t column = piece % n.count, row = piece / n.count % m.count;
+        int64_t expert = experts[piece / n.count / m.count];
+        std::span<const ExpertRows::Part> parts = call.rows.partsOf(expert);
+        std::span<const RowStretch> stretches;
+        if (!parts.empty())
+          stretches = parts.front().stretches;
+        RotaGemm tile = depthTile(g, m.of(row), n.of(column),
+                                  PanelProduct::depthOf(stretches));
+        int64_t fromA = row * m.width, fromB = column * n.width;
+        char *c =
+            call.c + ((expert * g.in + fromA) * g.out + fromB) * call.bytesC();
+        if (stretches.empty())
+          return clear(tile, c);
+        PanelProduct(tile, kernels)
+            .run(call.a + fromA * call.bytesA(), call.b + fromB * call.bytesA(),
+                 c, stretches, scratchOfThread());
+      });
 }
 
 } // namespace rota
