@@ -62,22 +62,40 @@ MatrixProduct::Share MatrixProduct::shareOf(const TileSide &side, int64_t own) {
   return share;
 }
 
-void MatrixProduct::startCopy(const Share &share, ArrayRef<Value> numbers,
-                              Value number, Value depths, MatrixTile to) {
+SmallVector<Memory> MatrixProduct::sourcesOf(const Share &share, Value number) {
   const TileSide &side = share.side;
+  SmallVector<Memory> sources;
   Value first = k.mul(number, kDepth);
+  if (share.lines.empty()) {
+    Value row = k.add(first, share.row);
+    Memory from = k.offset(side.from, k.widen(k.mul(share.chunk, kVector)));
+    for (int64_t i = 0; i < share.count; i += share.apart)
+      sources.push_back(k.offset(
+          from, k.mul(rowNumber(side.rows, k.add(row, i)), side.stride)));
+    return sources;
+  }
+  Value forward = k.mul(k.widen(first), side.depthLast ? 1 : side.stride);
+  for (Memory line : share.lines)
+    sources.push_back(k.offset(line, forward));
+  if (share.lines.size() == 1)
+    for (int64_t i = share.apart; i < share.count; i += share.apart)
+      sources.push_back(k.offset(sources.front(), k.i64(i * side.stride)));
+  return sources;
+}
+
+void MatrixProduct::startCopy(const Share &share, Value number, Value depths,
+                              MatrixTile to) {
+  const TileSide &side = share.side;
   Value element = k.mul(share.chunk, kVector);
-  Value depth = k.add(first, side.depthLast ? element : share.row);
+  Value depth =
+      k.add(k.mul(number, kDepth), side.depthLast ? element : share.row);
   Memory chunk =
       k.offset(to.memory, swizzledElement(k, to, share.row, share.chunk));
   Value count = side.count ? k.narrow(side.count) : Value();
   // Own rows that have numbers all exist.
   bool ownMayLack = count && !(side.depthLast && side.rows.base);
-  Value forward = k.mul(k.widen(first), side.depthLast ? 1 : side.stride);
-  Memory line;
-  if (numbers.empty())
-    line = k.offset(share.lines.front(), forward);
-  for (int64_t i = 0; i < share.count; i += share.apart) {
+  for (auto [at, from] : llvm::enumerate(sourcesOf(share, number))) {
+    int64_t i = int64_t(at) * share.apart;
     Value exists;
     auto need = [&](Value condition) {
       exists = exists ? k.both(exists, condition) : condition;
@@ -86,30 +104,8 @@ void MatrixProduct::startCopy(const Share &share, ArrayRef<Value> numbers,
       need(k.isLess(side.depthLast ? k.add(share.row, i) : element, count));
     if (depths)
       need(k.isLess(side.depthLast ? depth : k.add(depth, i), depths));
-    int64_t at = i / share.apart;
-    Memory from;
-    if (!numbers.empty())
-      from = k.offset(k.offset(side.from, k.widen(element)),
-                      k.mul(numbers[at], side.stride));
-    else if (share.lines.size() > 1)
-      from = k.offset(share.lines[at], forward);
-    else
-      from = k.offset(line, k.i64(i * side.stride));
     startAccess(k, from, k.offset(chunk, k.i32(i * MatrixTile::kPanelColumns)),
                 kAccessBytes, exists);
-  }
-}
-
-void MatrixProduct::startCopies(const Share &left, const Share &right,
-                                Value number, Value depths, Slices to) {
-  for (auto [share, tile] : {std::pair(&left, to.left), {&right, to.right}}) {
-    Values numbers;
-    if (!share->side.depthLast && share->side.rows.base)
-      for (int64_t i = 0; i < share->count; i += share->apart)
-        numbers.push_back(
-            rowNumber(share->side.rows,
-                      k.add(k.add(k.mul(number, kDepth), share->row), i)));
-    startCopy(*share, numbers, number, depths, tile);
   }
 }
 
@@ -212,7 +208,9 @@ Values MatrixProduct::multiply(const TileSide &left, const TileSide &right,
         ofRight = shareOf(right, tile.columns);
   auto start = [&](Value number, Value stage) {
     k.when(k.isLess(number, slices), [&] {
-      startCopies(ofLeft, ofRight, number, end, slicesOf(stage, left, right));
+      Slices to = slicesOf(stage, left, right);
+      startCopy(ofLeft, number, end, to.left);
+      startCopy(ofRight, number, end, to.right);
     });
     NVVM::CpAsyncCommitGroupOp::create(k.ops());
   };

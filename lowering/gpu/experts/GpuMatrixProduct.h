@@ -50,18 +50,17 @@ private:
     const TileSide &side;
     mlir::Value row, chunk;
     int64_t apart, count;
-    /// The rows in memory, where they are the side's own: one, or all where
-    /// they have numbers.
+    /// The chunk in memory: of `row`, or of each row where the side's own rows
+    /// have numbers; none where depths have.
     llvm::SmallVector<Memory> lines;
   };
   Share shareOf(const TileSide &side, int64_t own);
-  /// Starts the copies of slice `number` (i32) of both sides. Zeros take the
-  /// place of what a side does not have, and of depths beyond `depths` (i32,
-  /// null: none are).
-  void startCopies(const Share &left, const Share &right, mlir::Value number,
-                   mlir::Value depths, Slices to);
-  void startCopy(const Share &share, llvm::ArrayRef<mlir::Value> numbers,
-                 mlir::Value number, mlir::Value depths, MatrixTile to);
+  /// The chunks of slice `number` (i32) in memory.
+  llvm::SmallVector<Memory> sourcesOf(const Share &share, mlir::Value number);
+  /// Starts the copies of that slice. Zeros take the place of what the side
+  /// does not have, and of depths beyond `depths` (i32, null: none are).
+  void startCopy(const Share &share, mlir::Value number, mlir::Value depths,
+                 MatrixTile to);
 
   /// The element of a slice where this lane's row of the first fragment of its
   /// warp begins; i32.
