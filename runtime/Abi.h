@@ -96,7 +96,7 @@ typedef struct RotaGpuCode {
 /// The blocks that a task works on: base pointers into the rank's arena, each
 /// 64-byte aligned. Offsets inside a block are constants of the compiled task.
 /// A block that the task does not use is null. Parameter::updateTask of
-/// runtime/program/Program.h says what the fields are to the tasks of a step's
+/// runtime/program/Parameter.h says what the fields are to tasks of a step's
 /// end. Activations are [microbatch, sequence, embed].
 typedef struct RotaFrame {
 #define ROTA_FRAME_POINTER(name, compilerName) void *name;

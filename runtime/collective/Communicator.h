@@ -5,7 +5,9 @@
 #ifndef ROTA_RUNTIME_COLLECTIVE_COMMUNICATOR_H
 #define ROTA_RUNTIME_COLLECTIVE_COMMUNICATOR_H
 
-#include "runtime/program/Program.h"
+#include "runtime/program/Action.h"
+#include "runtime/program/Collective.h"
+#include "runtime/program/Mesh.h"
 
 #include <cstdint>
 #include <string>

@@ -11,7 +11,7 @@
 #include "runtime/device/FullExperts.h"
 #include "runtime/device/Parallel.h"
 #include "runtime/device/StepEnd.h"
-#include "runtime/program/Program.h"
+#include "runtime/program/ElementType.h"
 
 #include <algorithm>
 #include <cstdint>

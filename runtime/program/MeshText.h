@@ -5,7 +5,9 @@
 #ifndef ROTA_RUNTIME_PROGRAM_MESHTEXT_H
 #define ROTA_RUNTIME_PROGRAM_MESHTEXT_H
 
-#include "runtime/program/Program.h"
+#include "runtime/program/Mesh.h"
+
+#include <string_view>
 
 namespace rota {
 

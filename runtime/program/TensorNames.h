@@ -8,7 +8,7 @@
 #ifndef ROTA_RUNTIME_PROGRAM_TENSORNAMES_H
 #define ROTA_RUNTIME_PROGRAM_TENSORNAMES_H
 
-#include "runtime/program/Program.h"
+#include "runtime/program/Parameter.h"
 
 #include <algorithm>
 

@@ -6,6 +6,7 @@
 #define ROTA_RUNTIME_COLLECTIVE_NCCL_CONNECT_H
 
 #include "runtime/collective/nccl/NcclCommunicator.h"
+#include "runtime/program/Program.h"
 
 namespace rota {
 

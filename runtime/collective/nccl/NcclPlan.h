@@ -6,6 +6,7 @@
 #define ROTA_RUNTIME_COLLECTIVE_NCCL_NCCLPLAN_H
 
 #include "runtime/collective/Communicator.h"
+#include "runtime/program/Program.h"
 
 #include <compare>
 

@@ -4,7 +4,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_OPTIONS_OPTIMIZEROPTIONS_H
 #define ROTA_RUNTIME_TRAIN_OPTIONS_OPTIMIZEROPTIONS_H
 
-#include "runtime/program/Program.h"
+#include "runtime/program/Parameter.h"
 #include "runtime/train/options/OptionRows.h"
 
 namespace rota {

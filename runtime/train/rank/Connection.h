@@ -7,6 +7,7 @@
 #include "runtime/collective/gpu/SharedGpuNetwork.h"
 #include "runtime/collective/local/LocalNetwork.h"
 #include "runtime/device/services/MakeDevice.h"
+#include "runtime/program/Program.h"
 #include "runtime/train/options/TrainerOptions.h"
 #include "runtime/train/rank/Launch.h"
 
