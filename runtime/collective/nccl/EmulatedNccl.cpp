@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/nccl/EmulatedNccl.h"
 #include "runtime/Error.h"
+#include "runtime/collective/nccl/NcclMembers.h"
 #include "runtime/device/simt/EmulatedDriver.h"
 
-#include <algorithm>
 #include <condition_variable>
-#include <cstring>
-#include <deque>
 #include <fmt/format.h>
-#include <map>
-#include <memory>
 #include <mutex>
 
 namespace rota {
 namespace {
 
-/// Bytes that one member sends to another, until they are read.
-struct NcclMessage {
-  const char *data;
-  size_t bytes;
-  bool isRead = false;
-};
-
-/// The members' common part of a communicator.
-struct Common {
-  int size = 0;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>> mail;
-  // The present rendezvous of all members: (color, key) of a split.
-  std::map<int, std::pair<int, int>> arrived;
-  std::map<int, std::shared_ptr<Common>> parts; // parts of a split, by color
-  std::map<int, int> numbers; // numbers of the members in their parts
-  int64_t generation = 0;
-  bool hasLost = false; // a member, which has aborted
-};
+struct Common : NcclMembers<Common> {};
 
 /// What an NcclHandle points to.
 struct Member {
@@ -41,16 +20,10 @@ struct Member {
   bool isAborted = false;
 };
 
-/// A send or a receive.
 struct NcclCall {
   Member *member;
   cuda::StreamHandle stream;
-  int peer;
-  const char *source; // null: receives
-  char *destination;
-  size_t bytes;
-  std::shared_ptr<NcclMessage> message = nullptr; // that was sent
-  bool isOver = false;
+  MemberTransfer transfer;
 };
 
 /// Guards members and what they have in common.
@@ -75,18 +48,13 @@ NcclHandle makeMember(std::shared_ptr<Common> common, int rank) {
       new Member{std::move(common), rank, false});
 }
 
-/// Arrives at the members' rendezvous; `body` runs once, when all are there.
-/// False where a rank of the run does not connect.
+/// Waits for all members; `body` runs once, when they are there. False where a
+/// rank of the run does not connect.
 bool meet(std::unique_lock<std::mutex> &lock, Common &common, int rank,
           std::pair<int, int> value, const std::function<void()> &body) {
   int64_t generation = common.generation;
-  common.arrived[rank] = value;
-  if (static_cast<int>(common.arrived.size()) == common.size) {
-    body();
-    common.arrived.clear();
-    ++common.generation;
+  if (common.arrive(rank, value, body))
     change.notify_all();
-  }
   change.wait(lock,
               [&] { return common.generation != generation || isAbandoned; });
   return common.generation != generation;
@@ -115,17 +83,7 @@ NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
   std::unique_lock lock(mutex);
   Member &member = *memberOf(parent);
   Common &common = *member.common;
-  auto divide = [&] {
-    common.parts.clear();
-    for (auto [rank, value] : common.arrived) {
-      std::shared_ptr<Common> &part = common.parts[value.first];
-      if (!part)
-        part = std::make_shared<Common>();
-      ++part->size;
-      common.numbers[rank] = value.second;
-    }
-  };
-  if (!meet(lock, common, member.rank, {color, key}, divide))
+  if (!meet(lock, common, member.rank, {color, key}, [&] { common.divide(); }))
     return kNcclInvalidUsage;
   if (color != kNcclNoColor)
     *result = makeMember(common.parts[color], common.numbers[member.rank]);
@@ -134,30 +92,16 @@ NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
 
 /// Does what the call can do now; whether it is over.
 bool advance(NcclCall &call, std::string &wrong) {
-  if (call.isOver || call.member->isAborted)
-    return true;
-  Common &common = *call.member->common;
-  int own = call.member->rank;
-  if (call.source) {
-    if (!call.message) {
-      call.message = std::make_shared<NcclMessage>(call.source, call.bytes);
-      common.mail[{own, call.peer}].push_back(call.message);
-    }
-    return call.isOver = call.message->isRead;
-  }
-  auto &mail = common.mail[{call.peer, own}];
-  if (mail.empty())
-    return false;
-  NcclMessage &message = *mail.front();
-  if (message.bytes != call.bytes)
-    wrong = fmt::format("expected {} bytes from member {} of a communicator, "
-                        "got {}",
-                        call.bytes, call.peer, message.bytes);
-  std::memcpy(call.destination, message.data,
-              std::min(call.bytes, message.bytes));
-  message.isRead = true;
-  mail.pop_front();
-  return call.isOver = true;
+  MemberTransfer &transfer = call.transfer;
+  return call.member->isAborted ||
+         call.member->common->advance(
+             call.member->rank, transfer, [&](const NcclMessage &message) {
+               if (message.bytes != transfer.bytes)
+                 wrong =
+                     fmt::format("expected {} bytes from member {} of a "
+                                 "communicator, got {}",
+                                 transfer.bytes, transfer.peer, message.bytes);
+             });
 }
 
 /// The calls of a group on one stream. They pass bytes on as soon as that
@@ -169,9 +113,10 @@ simt::HostWork workOf(std::vector<NcclCall> calls) {
   };
   simt::HostWork work;
   work.what = fmt::format("{} calls of NCCL", calls.size());
-  for (const NcclCall &call : calls)
-    work.uses.push_back({call.source ? call.source : call.destination,
-                         call.bytes, /*isWrite=*/!call.source});
+  for (const auto &[member, stream, transfer] : calls)
+    work.uses.push_back(
+        {transfer.source ? transfer.source : transfer.destination,
+         transfer.bytes, /*isWrite=*/!transfer.source});
   auto state = std::make_shared<State>(std::move(calls), "");
   work.isReady = [state] {
     std::lock_guard lock(mutex);
@@ -206,14 +151,16 @@ NcclResult add(NcclCall call) {
 
 NcclResult send(const void *source, size_t bytes, int, int peer,
                 NcclHandle handle, cuda::StreamHandle stream) {
-  return add({memberOf(handle), stream, peer, static_cast<const char *>(source),
-              nullptr, bytes});
+  return add({memberOf(handle),
+              stream,
+              {peer, static_cast<const char *>(source), nullptr, bytes}});
 }
 
 NcclResult receive(void *destination, size_t bytes, int, int peer,
                    NcclHandle handle, cuda::StreamHandle stream) {
-  return add({memberOf(handle), stream, peer, nullptr,
-              static_cast<char *>(destination), bytes});
+  return add({memberOf(handle),
+              stream,
+              {peer, nullptr, static_cast<char *>(destination), bytes}});
 }
 
 /// A member sends its block to itself, too.

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/collective/nccl/FakeNccl.h"
+#include "runtime/collective/nccl/NcclMembers.h"
 #include "test/runtime/collective/nccl/FakeGpu.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
-#include <deque>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <map>
-#include <memory>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -23,29 +19,15 @@ namespace {
 
 using Lock = std::unique_lock<std::mutex>;
 
-/// A message between two members, until it is read.
-struct Message {
-  const char *data;
-  size_t bytes;
-  bool isGather;   // an all-gather
-  bool isRecorded; // in a graph
-  bool isRead = false;
-};
+/// MemberTransfer::form: an all-gather, a call that is recorded in a graph.
+enum : int { kGather = 1, kRecorded = 2 };
 
 /// What two members connect for: pair, all-gather or message, size class.
 using Way = std::tuple<std::pair<int, int>, bool, int>;
 
-/// The members' common part of a communicator. Guarded by fakeMutex().
-struct Common {
-  int size = 0;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail;
+/// Guarded by fakeMutex().
+struct Common : NcclMembers<Common> {
   std::set<Way> senders, receivers; // ends that have connected
-  // The present rendezvous of all members: (color, key) of a split, or the GPU.
-  std::map<int, std::pair<int, int>> arrived;
-  std::map<int, std::shared_ptr<Common>> parts; // parts of a split, by color
-  std::map<int, int> numbers; // numbers of the members in their parts
-  bool hasLost = false;       // a member, which has aborted
-  int64_t generation = 0;
 };
 
 } // namespace
@@ -67,13 +49,7 @@ namespace {
 struct Call {
   ncclComm *handle;
   cuda::StreamHandle stream;
-  int peer;
-  const char *source; // null: receives
-  char *destination;
-  size_t bytes;
-  bool isGather;
-  std::shared_ptr<Message> message = nullptr; // sent
-  bool isOver = false;
+  MemberTransfer transfer;
   std::shared_ptr<const int> graph = nullptr; // not null: recorded
 };
 
@@ -110,17 +86,12 @@ bool awaitChange(Lock &lock, const std::function<bool()> &condition) {
   return true;
 }
 
-/// Arrives at the members' rendezvous; `body` runs once, when all are there.
+/// Waits for all members; `body` runs once, when they are there.
 bool meet(Lock &lock, Common &common, int rank, std::pair<int, int> value,
           const std::function<void()> &body) {
   int64_t generation = common.generation;
-  common.arrived[rank] = value;
-  if (static_cast<int>(common.arrived.size()) == common.size) {
-    body();
-    common.arrived.clear();
-    ++common.generation;
+  if (common.arrive(rank, value, body))
     fakeChange().notify_all();
-  }
   return awaitChange(lock, [&] { return common.generation != generation; });
 }
 
@@ -155,17 +126,7 @@ NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
     return refuse("no more communicators");
   Lock lock(fakeMutex());
   Common &common = *parent->common;
-  bool met = meet(lock, common, parent->rank, {color, key}, [&] {
-    common.parts.clear();
-    for (auto [rank, value] : common.arrived) {
-      std::shared_ptr<Common> &part = common.parts[value.first];
-      if (!part)
-        part = std::make_shared<Common>();
-      ++part->size;
-      common.numbers[rank] = value.second;
-    }
-  });
-  if (!met)
+  if (!meet(lock, common, parent->rank, {color, key}, [&] { common.divide(); }))
     return refuse("not all ranks have split");
   if (color == kNcclNoColor)
     return kNcclSuccess;
@@ -177,42 +138,29 @@ NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
 
 /// One call's share of the GPU's work. True when it is over.
 bool advance(Call &call) {
-  Common &common = *call.handle->common;
-  int own = call.handle->rank;
-  if (call.handle->isAborted || call.isOver)
-    return true;
-  if (call.source) {
-    if (!call.message) {
-      call.message = std::make_shared<Message>(
-          Message{call.source, call.bytes, call.isGather, bool(call.graph)});
-      common.mail[{own, call.peer}].push_back(call.message);
-    }
-    return call.isOver = call.message->isRead;
-  }
-  auto &mail = common.mail[{call.peer, own}];
-  if (mail.empty())
-    return false;
-  Message &message = *mail.front();
-  EXPECT_EQ(message.bytes, call.bytes);
-  EXPECT_EQ(message.isGather, call.isGather);
-  EXPECT_EQ(message.isRecorded, bool(call.graph)) << "one side is recorded";
-  std::memcpy(call.destination, message.data,
-              std::min(call.bytes, message.bytes));
-  message.isRead = true;
-  mail.pop_front();
-  return call.isOver = true;
+  ncclComm &member = *call.handle;
+  return member.isAborted ||
+         member.common->advance(
+             member.rank, call.transfer, [&](const NcclMessage &message) {
+               EXPECT_EQ(message.bytes, call.transfer.bytes);
+               int differs = message.form ^ call.transfer.form;
+               EXPECT_FALSE(differs & kGather) << "one side gathers";
+               EXPECT_FALSE(differs & kRecorded) << "one side is recorded";
+             });
 }
 
 /// Bytes from which NCCL is taken to use another protocol or more channels.
 constexpr size_t kClassBytes[] = {4 << 10, 256 << 10};
 
 Way wayOf(const Call &call) {
-  std::pair<int, int> pair = {call.handle->rank, call.peer};
-  if (!call.source)
+  const MemberTransfer &transfer = call.transfer;
+  std::pair<int, int> pair = {call.handle->rank, transfer.peer};
+  if (!transfer.source)
     std::swap(pair.first, pair.second);
   auto next = std::lower_bound(std::begin(kClassBytes), std::end(kClassBytes),
-                               call.bytes);
-  return {pair, call.isGather, static_cast<int>(next - kClassBytes)};
+                               transfer.bytes);
+  bool isGather = transfer.form & kGather;
+  return {pair, isGather, static_cast<int>(next - kClassBytes)};
 }
 
 /// What is connected together with `way`: for messages smaller ones, for
@@ -233,7 +181,8 @@ std::vector<Way> connectedWith(Way way) {
 NcclResult connectPeers(Lock &lock, const std::vector<Call> &calls) {
   for (const Call &call : calls) {
     Common &common = *call.handle->common;
-    std::set<Way> &ends = call.source ? common.senders : common.receivers;
+    std::set<Way> &ends =
+        call.transfer.source ? common.senders : common.receivers;
     if (ends.contains(wayOf(call)))
       continue;
     ++connections;
@@ -265,8 +214,10 @@ NcclResult endGroup() {
     cuda::StreamHandle &stream = call.handle->stream;
     EXPECT_TRUE(!stream || stream == call.stream) << "two streams";
     stream = call.stream;
-    if (fakeCaptures(stream))
+    if (fakeCaptures(stream)) {
       call.graph = call.handle->graphs;
+      call.transfer.form |= kRecorded;
+    }
     work[stream].push_back(std::move(call));
   }
   for (auto &[stream, list] : work)
@@ -280,8 +231,9 @@ NcclResult endGroup() {
 }
 
 NcclResult add(Call call) {
-  if (call.peer < 0 || call.peer >= call.handle->common->size ||
-      call.peer == call.handle->rank)
+  int peer = call.transfer.peer;
+  if (peer < 0 || peer >= call.handle->common->size ||
+      peer == call.handle->rank)
     return refuse("no such peer");
   ++depth;
   group.push_back(std::move(call));
@@ -303,8 +255,8 @@ NcclResult allGather(const void *source, void *destination, size_t bytes, int,
       });
       continue;
     }
-    add({handle, stream, peer, from, nullptr, bytes, true});
-    add({handle, stream, peer, nullptr, place, bytes, true});
+    add({handle, stream, {peer, from, nullptr, bytes, kGather}});
+    add({handle, stream, {peer, nullptr, place, bytes, kGather}});
   }
   return endGroup();
 }
@@ -346,13 +298,15 @@ const NcclApi &rota::test::fakeNccl() {
     filled.endGroup = endGroup;
     filled.send = [](const void *source, size_t count, int, int peer,
                      NcclHandle handle, cuda::StreamHandle stream) {
-      return add({handle, stream, peer, static_cast<const char *>(source),
-                  nullptr, count, false});
+      return add({handle,
+                  stream,
+                  {peer, static_cast<const char *>(source), nullptr, count}});
     };
     filled.receive = [](void *destination, size_t count, int, int peer,
                         NcclHandle handle, cuda::StreamHandle stream) {
-      return add({handle, stream, peer, nullptr,
-                  static_cast<char *>(destination), count, false});
+      return add({handle,
+                  stream,
+                  {peer, nullptr, static_cast<char *>(destination), count}});
     };
     filled.allGather = allGather;
     filled.errorText = [](NcclResult) { return "invalid usage"; };
