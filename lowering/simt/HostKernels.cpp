@@ -37,14 +37,10 @@ static std::optional<GpuSynchronization> kindOf(const Instruction &candidate) {
     return std::nullopt;
   switch (call->getIntrinsicID()) {
   case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
-  case Intrinsic::nvvm_barrier_cta_sync_aligned_count:
-  case Intrinsic::nvvm_barrier_cta_sync_all:
-  case Intrinsic::nvvm_barrier_cta_sync_count:
     return GpuSynchronization::Barrier;
   case Intrinsic::nvvm_bar_warp_sync:
     return GpuSynchronization::WarpBarrier;
   case Intrinsic::nvvm_cp_async_wait_group:
-  case Intrinsic::nvvm_cp_async_wait_all:
     return GpuSynchronization::CopyWait;
   default:
     return std::nullopt;

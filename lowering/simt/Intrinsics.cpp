@@ -24,8 +24,8 @@ public:
   Value *find() {
     for (auto group :
          {&Emulation::registers, &Emulation::arithmetic, &Emulation::barriers,
-          &Emulation::votes, &Emulation::reductions, &Emulation::shuffles,
-          &Emulation::copies, &Emulation::matrices})
+          &Emulation::votes, &Emulation::shuffles, &Emulation::copies,
+          &Emulation::matrices})
       if (Value *value = (this->*group)())
         return value;
     return nullptr;
@@ -36,7 +36,6 @@ private:
   Value *arithmetic();
   Value *barriers();
   Value *votes();
-  Value *reductions();
   Value *shuffles();
   Value *copies();
   Value *matrices();
@@ -132,31 +131,21 @@ Value *Emulation::arithmetic() {
 }
 
 Value *Emulation::barriers() {
-  auto barrier = [&](Value *threads, bool aligned) {
-    return action("rotaSimtBarrier",
-                  {operand(0), threads, i32(aligned), site("barrier")});
-  };
   switch (call.getIntrinsicID()) {
-  case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
-    return barrier(i32(0), true);
-  case Intrinsic::nvvm_barrier_cta_sync_aligned_count:
-    return barrier(operand(1), true);
-  case Intrinsic::nvvm_barrier_cta_sync_all:
-    return barrier(i32(0), false);
-  case Intrinsic::nvvm_barrier_cta_sync_count:
-    return barrier(operand(1), false);
+  case Intrinsic::nvvm_barrier_cta_sync_aligned_all: {
+    auto *number = dyn_cast<ConstantInt>(operand(0));
+    return number && number->isZero()
+               ? action("rotaSimtBarrier", {site("barrier")})
+               : nullptr;
+  }
   case Intrinsic::nvvm_bar_warp_sync:
     return action("rotaSimtWarpBarrier", {operand(0), site("bar.warp.sync")});
-  case Intrinsic::nvvm_membar_cta:
-  case Intrinsic::nvvm_membar_gl:
-  case Intrinsic::nvvm_membar_sys:
-    return nothing(); // The host runs all accesses in order.
   default:
     return nullptr;
   }
 }
 
-/// All votes follow from a ballot. Lanes outside the mask have no vote.
+/// Lanes outside the mask have no vote.
 Value *Emulation::votes() {
   auto ballot = [&](Value *predicate) {
     return integer("rotaSimtBallot",
@@ -164,47 +153,11 @@ Value *Emulation::votes() {
                     builder.CreateZExt(predicate, i32(0)->getType()),
                     site("vote.sync")});
   };
-  auto any = [&](Value *votes) { return builder.CreateICmpNE(votes, i32(0)); };
-  auto none = [&](Value *votes) { return builder.CreateICmpEQ(votes, i32(0)); };
   switch (call.getIntrinsicID()) {
   case Intrinsic::nvvm_vote_ballot_sync:
     return ballot(operand(1));
   case Intrinsic::nvvm_vote_any_sync:
-    return any(ballot(operand(1)));
-  case Intrinsic::nvvm_vote_all_sync:
-    return none(ballot(builder.CreateNot(operand(1))));
-  case Intrinsic::nvvm_vote_uni_sync: {
-    Value *yes = ballot(operand(1));
-    return builder.CreateOr(none(yes),
-                            none(ballot(builder.CreateNot(operand(1)))));
-  }
-  default:
-    return nullptr;
-  }
-}
-
-Value *Emulation::reductions() {
-  auto reduce = [&](RotaSimtReduceKind kind) {
-    return integer("rotaSimtReduce",
-                   {i32(kind), operand(0), operand(1), site("redux.sync")});
-  };
-  switch (call.getIntrinsicID()) {
-  case Intrinsic::nvvm_redux_sync_add:
-    return reduce(ROTA_SIMT_REDUCE_ADD);
-  case Intrinsic::nvvm_redux_sync_min:
-    return reduce(ROTA_SIMT_REDUCE_MIN);
-  case Intrinsic::nvvm_redux_sync_max:
-    return reduce(ROTA_SIMT_REDUCE_MAX);
-  case Intrinsic::nvvm_redux_sync_umin:
-    return reduce(ROTA_SIMT_REDUCE_UMIN);
-  case Intrinsic::nvvm_redux_sync_umax:
-    return reduce(ROTA_SIMT_REDUCE_UMAX);
-  case Intrinsic::nvvm_redux_sync_and:
-    return reduce(ROTA_SIMT_REDUCE_AND);
-  case Intrinsic::nvvm_redux_sync_or:
-    return reduce(ROTA_SIMT_REDUCE_OR);
-  case Intrinsic::nvvm_redux_sync_xor:
-    return reduce(ROTA_SIMT_REDUCE_XOR);
+    return builder.CreateICmpNE(ballot(operand(1)), i32(0));
   default:
     return nullptr;
   }
@@ -212,47 +165,26 @@ Value *Emulation::reductions() {
 
 Value *Emulation::shuffles() {
   switch (call.getIntrinsicID()) {
-  case Intrinsic::nvvm_shfl_sync_up_i32:
-  case Intrinsic::nvvm_shfl_sync_up_i32p:
-  case Intrinsic::nvvm_shfl_sync_up_f32:
-  case Intrinsic::nvvm_shfl_sync_up_f32p:
-    return shuffle(ROTA_SIMT_SHUFFLE_UP);
-  case Intrinsic::nvvm_shfl_sync_down_i32:
-  case Intrinsic::nvvm_shfl_sync_down_i32p:
-  case Intrinsic::nvvm_shfl_sync_down_f32:
-  case Intrinsic::nvvm_shfl_sync_down_f32p:
-    return shuffle(ROTA_SIMT_SHUFFLE_DOWN);
   case Intrinsic::nvvm_shfl_sync_bfly_i32:
-  case Intrinsic::nvvm_shfl_sync_bfly_i32p:
   case Intrinsic::nvvm_shfl_sync_bfly_f32:
-  case Intrinsic::nvvm_shfl_sync_bfly_f32p:
     return shuffle(ROTA_SIMT_SHUFFLE_BUTTERFLY);
   case Intrinsic::nvvm_shfl_sync_idx_i32:
-  case Intrinsic::nvvm_shfl_sync_idx_i32p:
   case Intrinsic::nvvm_shfl_sync_idx_f32:
-  case Intrinsic::nvvm_shfl_sync_idx_f32p:
     return shuffle(ROTA_SIMT_SHUFFLE_INDEX);
   default:
     return nullptr;
   }
 }
 
-/// The result is a value, or a value and a predicate.
+/// Among all lanes of a warp.
 Value *Emulation::shuffle(RotaSimtShuffleKind kind) {
-  Type *word = builder.getInt32Ty();
-  Value *pair = services.call(builder, "rotaSimtShuffle", builder.getInt64Ty(),
-                              {i32(kind), operand(0),
-                               builder.CreateBitCast(operand(1), word),
-                               operand(2), operand(3), site("shfl.sync")});
-  Value *value = builder.CreateBitCast(builder.CreateTrunc(pair, word),
-                                       operand(1)->getType());
-  if (!call.getType()->isStructTy())
-    return value;
-  Value *inRange = builder.CreateTrunc(
-      builder.CreateLShr(pair, services.i64(32)), builder.getInt1Ty());
-  Value *both =
-      builder.CreateInsertValue(PoisonValue::get(call.getType()), value, 0);
-  return builder.CreateInsertValue(both, inRange, 1);
+  auto *control = dyn_cast<ConstantInt>(operand(3));
+  if (!control || control->getZExtValue() != 31)
+    return nullptr;
+  Value *value = builder.CreateBitCast(operand(1), builder.getInt32Ty());
+  Value *result = integer("rotaSimtShuffle", {i32(kind), operand(0), value,
+                                              operand(2), site("shfl.sync")});
+  return builder.CreateBitCast(result, operand(1)->getType());
 }
 
 Value *Emulation::copies() {
@@ -261,22 +193,14 @@ Value *Emulation::copies() {
     return copy(4, i32(4));
   case Intrinsic::nvvm_cp_async_ca_shared_global_4_s:
     return copy(4, operand(2));
-  case Intrinsic::nvvm_cp_async_ca_shared_global_8:
-    return copy(8, i32(8));
-  case Intrinsic::nvvm_cp_async_ca_shared_global_8_s:
-    return copy(8, operand(2));
-  case Intrinsic::nvvm_cp_async_ca_shared_global_16:
   case Intrinsic::nvvm_cp_async_cg_shared_global_16:
     return copy(16, i32(16));
-  case Intrinsic::nvvm_cp_async_ca_shared_global_16_s:
   case Intrinsic::nvvm_cp_async_cg_shared_global_16_s:
     return copy(16, operand(2));
   case Intrinsic::nvvm_cp_async_commit_group:
     return action("rotaSimtCommitCopies", {});
   case Intrinsic::nvvm_cp_async_wait_group:
     return action("rotaSimtWaitCopies", {operand(0)});
-  case Intrinsic::nvvm_cp_async_wait_all:
-    return action("rotaSimtWaitAllCopies", {});
   default:
     return nullptr;
   }
@@ -289,10 +213,6 @@ Value *Emulation::copy(uint32_t bytes, Value *sourceBytes) {
 
 Value *Emulation::matrices() {
   switch (call.getIntrinsicID()) {
-  case Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_b16:
-    return loadMatrix(1, false);
-  case Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16:
-    return loadMatrix(1, true);
   case Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_b16:
     return loadMatrix(2, false);
   case Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16:

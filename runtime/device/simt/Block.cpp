@@ -60,8 +60,7 @@ void Block::startThreads() {
     thread.products.clear();
     liveLanes[thread.warp] |= 1u << thread.lane;
   }
-  for (Barrier &barrier : barriers)
-    barrier.clear();
+  atBarrier.clear();
   pending.clear();
   stopped = false;
 }
@@ -149,11 +148,8 @@ std::string Block::where(const Thread &thread) const {
 }
 
 bool Block::waitsAtBarrier(const Thread &thread) const {
-  for (const Barrier &barrier : barriers)
-    if (std::find(barrier.waiting.begin(), barrier.waiting.end(),
-                  thread.number) != barrier.waiting.end())
-      return true;
-  return false;
+  return std::find(atBarrier.waiting.begin(), atBarrier.waiting.end(),
+                   thread.number) != atBarrier.waiting.end();
 }
 
 } // namespace rota::simt

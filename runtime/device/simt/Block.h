@@ -57,7 +57,7 @@ public:
   char *sharedMemory() const { return memory.shared(); }
   void read(MemoryAccess access);
   void write(MemoryAccess access, const void *value);
-  void barrier(uint32_t id, uint32_t count, bool aligned, uint32_t site);
+  void barrier(uint32_t site);
   /// Waits for the lanes of `mask` that exist, and returns this lane's result.
   Words collective(WarpOperation operation, uint32_t mask, uint32_t site,
                    const Operands &operands);
@@ -70,9 +70,7 @@ public:
   void takeSums(std::span<float> sums, bool mayBePending, uint32_t site);
 
 private:
-  static constexpr uint32_t kBarriers = 16;
   struct Barrier {
-    uint32_t expected = 0;
     std::vector<uint32_t> waiting; // threads
     /// The thread of each warp that came first, if any.
     std::array<const Thread *, kMaxWarps> first{};
@@ -88,7 +86,6 @@ private:
   void wake(Thread &thread);
 
   void reportUnaligned(const Thread &first, uint32_t site);
-  void orderAfterBarrier(const Barrier &barrier);
   void finish(PendingCollective &pending);
   void readRows(const PendingCollective &pending);
   void land(Thread &thread, const Copy &copy);
@@ -103,7 +100,7 @@ private:
   ThreadScheduler scheduler;
   std::vector<Thread> threads;
   std::vector<uint32_t> liveLanes; // by warp
-  std::array<Barrier, kBarriers> barriers;
+  Barrier atBarrier;
   std::vector<PendingCollective> pending;
   const RotaSimtKernel *kernel = nullptr;
   const Launch *launch = nullptr;

@@ -13,81 +13,29 @@ namespace rota::simt {
 
 using Results = std::array<Words, kWarpSize>;
 
-/// The source lane of a shuffle and whether it is in range, as in the manual.
-static std::pair<int, bool> sourceOf(uint32_t kind, int lane, uint32_t operand,
-                                     uint32_t control) {
-  int distance = operand & 31, clamp = control & 31;
-  int segment = control >> 8 & 31;
-  int least = lane & segment, most = least | (clamp & ~segment & 31);
-  switch (kind) {
-  case ROTA_SIMT_SHUFFLE_UP:
-    return {lane - distance, lane - distance >= most};
-  case ROTA_SIMT_SHUFFLE_DOWN:
-    return {lane + distance, lane + distance <= most};
-  case ROTA_SIMT_SHUFFLE_BUTTERFLY:
-    return {lane ^ distance, (lane ^ distance) <= most};
-  default: {
-    int source = least | (distance & ~segment & 31);
-    return {source, source <= most};
-  }
-  }
-}
-
 static std::string shuffle(const PendingCollective &pending, Results &results) {
   std::string wrong;
   for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
     if (!(pending.mask >> lane & 1))
       continue;
-    const Operands &mine = pending.operands[lane];
-    auto [source, inRange] =
-        sourceOf(pending.operation.variant, lane, mine.operand, mine.clamp);
-    if (!inRange)
-      source = lane;
+    uint32_t source = pending.operands[lane].operand % kWarpSize;
+    if (pending.operation.variant == ROTA_SIMT_SHUFFLE_BUTTERFLY)
+      source ^= lane;
     if (!(pending.mask >> source & 1))
       wrong = fmt::format("lane {} reads lane {}, which is not in the mask "
                           "{:#010x}",
                           lane, source, pending.mask);
-    results[lane] = {pending.operands[source].value, inRange};
+    results[lane][0] = pending.operands[source].value;
   }
   return wrong;
 }
 
-static uint32_t combine(uint32_t kind, uint32_t a, uint32_t b) {
-  switch (kind) {
-  case ROTA_SIMT_REDUCE_ADD:
-    return a + b;
-  case ROTA_SIMT_REDUCE_MIN:
-    return std::min(static_cast<int32_t>(a), static_cast<int32_t>(b));
-  case ROTA_SIMT_REDUCE_MAX:
-    return std::max(static_cast<int32_t>(a), static_cast<int32_t>(b));
-  case ROTA_SIMT_REDUCE_UMIN:
-    return std::min(a, b);
-  case ROTA_SIMT_REDUCE_UMAX:
-    return std::max(a, b);
-  case ROTA_SIMT_REDUCE_AND:
-    return a & b;
-  case ROTA_SIMT_REDUCE_OR:
-    return a | b;
-  default:
-    return a ^ b;
-  }
-}
-
-/// Ballots are the `or` of a bit from each lane.
-static void reduce(const PendingCollective &pending, Results &results) {
-  bool ballot = pending.operation.kind == WarpOperation::Kind::Ballot;
-  uint32_t kind = ballot ? ROTA_SIMT_REDUCE_OR : pending.operation.variant;
-  uint32_t first = std::countr_zero(pending.mask), total = 0;
-  for (uint32_t lane = first; lane < kWarpSize; ++lane) {
-    if (!(pending.mask >> lane & 1))
-      continue;
-    uint32_t value = pending.operands[lane].value;
-    if (ballot)
-      value = (value & 1) << lane;
-    total = lane == first ? value : combine(kind, total, value);
-  }
+static void vote(const PendingCollective &pending, Results &results) {
+  uint32_t votes = 0;
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane)
+    votes |= (pending.operands[lane].value & pending.mask >> lane & 1) << lane;
   for (Words &result : results)
-    result[0] = total;
+    result[0] = votes;
 }
 
 /// Register j of lane l: of matrix j, the elements [g, 2t] and [g, 2t + 1], or
@@ -147,8 +95,7 @@ std::string compute(const PendingCollective &pending, Results &results) {
   case WarpOperation::Kind::Shuffle:
     return shuffle(pending, results);
   case WarpOperation::Kind::Ballot:
-  case WarpOperation::Kind::Reduce:
-    reduce(pending, results);
+    vote(pending, results);
     break;
   case WarpOperation::Kind::LoadMatrix:
     loadMatrix(pending, results);

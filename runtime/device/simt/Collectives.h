@@ -17,16 +17,9 @@ namespace rota::simt {
 using Words = std::array<uint32_t, 4>;
 
 struct WarpOperation {
-  enum class Kind {
-    WarpBarrier,
-    Shuffle,
-    Ballot,
-    Reduce,
-    LoadMatrix,
-    Multiply
-  };
+  enum class Kind { WarpBarrier, Shuffle, Ballot, LoadMatrix, Multiply };
   Kind kind = Kind::WarpBarrier;
-  uint32_t variant = 0;  // RotaSimtShuffleKind, RotaSimtReduceKind
+  uint32_t variant = 0;  // RotaSimtShuffleKind
   uint32_t matrices = 0; // matrices of a LoadMatrix
   bool transpose = false;
 
@@ -39,7 +32,7 @@ struct WarpOperation {
 
 /// The operands of one lane.
 struct Operands {
-  uint32_t value = 0, operand = 0, clamp = 0;
+  uint32_t value = 0, operand = 0;
   const void *row = nullptr;
   RotaSimtFragments fragments{};
 };

@@ -48,31 +48,21 @@ void rotaSimtWrite(void *address, uint64_t bytes, uint64_t alignment,
     Block::current().write({address, bytes, alignment, 0, site}, value);
 }
 
-void rotaSimtBarrier(uint32_t id, uint32_t threads, uint32_t aligned,
-                     uint32_t site) {
-  Block::current().barrier(id, threads, aligned, site);
-}
+void rotaSimtBarrier(uint32_t site) { Block::current().barrier(site); }
 
 void rotaSimtWarpBarrier(uint32_t mask, uint32_t site) {
   Block::current().collective({Kind::WarpBarrier}, mask, site, {});
 }
 
-uint64_t rotaSimtShuffle(uint32_t kind, uint32_t mask, uint32_t value,
-                         uint32_t operand, uint32_t clamp, uint32_t site) {
-  Words result = Block::current().collective({Kind::Shuffle, kind}, mask, site,
-                                             {value, operand, clamp});
-  return result[0] | uint64_t(result[1]) << 32;
+uint32_t rotaSimtShuffle(uint32_t kind, uint32_t mask, uint32_t value,
+                         uint32_t operand, uint32_t site) {
+  return Block::current().collective({Kind::Shuffle, kind}, mask, site,
+                                     {value, operand})[0];
 }
 
 uint32_t rotaSimtBallot(uint32_t mask, uint32_t predicate, uint32_t site) {
   return Block::current().collective({Kind::Ballot}, mask, site,
                                      {predicate})[0];
-}
-
-uint32_t rotaSimtReduce(uint32_t kind, uint32_t value, uint32_t mask,
-                        uint32_t site) {
-  return Block::current().collective({Kind::Reduce, kind}, mask, site,
-                                     {value})[0];
 }
 
 void rotaSimtLoadMatrix(uint32_t *result, const void *row, uint32_t matrices,
@@ -105,11 +95,6 @@ void rotaSimtCommitCopies() { Block::current().commitCopies(); }
 
 void rotaSimtWaitCopies(uint32_t groups) {
   Block::current().waitForCopies(groups);
-}
-
-void rotaSimtWaitAllCopies() {
-  Block::current().commitCopies();
-  Block::current().waitForCopies(0);
 }
 
 void rotaSimtProductRead(const void *address, uint64_t bytes,

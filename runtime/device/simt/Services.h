@@ -58,39 +58,23 @@ void rotaSimtRead(const void *address, uint64_t bytes, uint64_t alignment,
 void rotaSimtWrite(void *address, uint64_t bytes, uint64_t alignment,
                    const void *value, uint32_t site);
 
-/// barrier.cta.sync: waits until `threads` threads (0: all of the block) have
-/// come to barrier `id`. `aligned`: all lanes of a warp come to the same
-/// instruction.
-void rotaSimtBarrier(uint32_t id, uint32_t threads, uint32_t aligned,
-                     uint32_t site);
+/// barrier.cta.sync.aligned.all: waits until all threads of the block have
+/// come, all lanes of a warp to the same instruction.
+void rotaSimtBarrier(uint32_t site);
 
 /// Collectives of the lanes in `mask`.
 enum RotaSimtShuffleKind {
-  ROTA_SIMT_SHUFFLE_UP = 0,
-  ROTA_SIMT_SHUFFLE_DOWN = 1,
-  ROTA_SIMT_SHUFFLE_BUTTERFLY = 2,
-  ROTA_SIMT_SHUFFLE_INDEX = 3
-};
-enum RotaSimtReduceKind {
-  ROTA_SIMT_REDUCE_ADD = 0,
-  ROTA_SIMT_REDUCE_MIN = 1,
-  ROTA_SIMT_REDUCE_MAX = 2,
-  ROTA_SIMT_REDUCE_UMIN = 3,
-  ROTA_SIMT_REDUCE_UMAX = 4,
-  ROTA_SIMT_REDUCE_AND = 5,
-  ROTA_SIMT_REDUCE_OR = 6,
-  ROTA_SIMT_REDUCE_XOR = 7
+  ROTA_SIMT_SHUFFLE_BUTTERFLY = 0,
+  ROTA_SIMT_SHUFFLE_INDEX = 1
 };
 void rotaSimtWarpBarrier(uint32_t mask, uint32_t site);
-/// The value in the low 32 bits, the predicate "source lane in range" in bit
-/// 32. `operand` and `clamp` are b and c of PTX's shfl.
-uint64_t rotaSimtShuffle(uint32_t kind, uint32_t mask, uint32_t value,
-                         uint32_t operand, uint32_t clamp, uint32_t site);
+/// The value of another lane: the one whose number differs in the bits of
+/// `operand`, or whose number that is.
+uint32_t rotaSimtShuffle(uint32_t kind, uint32_t mask, uint32_t value,
+                         uint32_t operand, uint32_t site);
 uint32_t rotaSimtBallot(uint32_t mask, uint32_t predicate, uint32_t site);
-uint32_t rotaSimtReduce(uint32_t kind, uint32_t value, uint32_t mask,
-                        uint32_t site);
 
-/// ldmatrix of 1, 2 or 4 matrices of 8 x 8 elements of 2 bytes. `row` is the
+/// ldmatrix of 2 or 4 matrices of 8 x 8 elements of 2 bytes. `row` is the
 /// address of this lane's row; `result` has as many words as matrices.
 void rotaSimtLoadMatrix(uint32_t *result, const void *row, uint32_t matrices,
                         uint32_t transpose, uint32_t site);
@@ -112,8 +96,6 @@ void rotaSimtCopyAsync(void *to, const void *from, uint32_t bytes,
 void rotaSimtCommitCopies(void);
 /// Waits until at most `groups` of the thread's groups are not complete.
 void rotaSimtWaitCopies(uint32_t groups);
-/// Commits, then waits for all groups.
-void rotaSimtWaitAllCopies(void);
 
 /// Products of warpgroups (wgmma); only kernels compiled with checks call
 /// these. A product reads shared memory, as rotaSimtRead checks it, until the

@@ -36,7 +36,7 @@ bool SharedShadow::isOrdered(uint32_t time, uint32_t earlier,
     return true;
   const Warp &warp = warps[warpOf(later)];
   if (warpOf(earlier) != warpOf(later))
-    return warp.known[warpOf(earlier)] > time;
+    return false;
   size_t pair = earlier % kWarpSize * kWarpSize + later % kWarpSize;
   return warp.barrier > time ||
          (!warp.pairBarrier.empty() && warp.pairBarrier[pair] > time);
@@ -46,22 +46,13 @@ bool SharedShadow::isWriteAfterReadOrdered(const Cell &cell,
                                            uint32_t thread) const {
   if (lastBlockBarrier > cell.readTime)
     return true;
-  const Warp &warp = warps[warpOf(thread)];
-  for (uint32_t other = 0; other < warps.size(); ++other) {
-    if (!(cell.readerWarps >> other & 1))
-      continue;
-    if (other != warpOf(thread)) {
-      if (warp.known[other] <= cell.readTime)
-        return false;
-      continue;
-    }
-    if (warp.barrier > cell.readTime || warp.collective > cell.readTime)
-      continue;
-    bool alone = !cell.severalReaders && warpOf(cell.reader) == other;
-    if (!alone || !isOrdered(cell.readTime, cell.reader, thread))
-      return false;
-  }
-  return true;
+  uint32_t own = warpOf(thread);
+  if (cell.readerWarps & ~(1u << own))
+    return false;
+  const Warp &warp = warps[own];
+  if (warp.barrier > cell.readTime || warp.collective > cell.readTime)
+    return true;
+  return !cell.severalReaders && isOrdered(cell.readTime, cell.reader, thread);
 }
 
 Conflict::Kind SharedShadow::conflictOfRead(const Cell &cell,
@@ -152,23 +143,6 @@ void SharedShadow::endProductRead(uint64_t offset, uint64_t bytes,
        ++i, --openReads)
     --cells[i].productReads;
   read(offset, bytes, thread, site);
-}
-
-void SharedShadow::partialBarrier(uint32_t warpMask) {
-  ++now;
-  std::array<uint32_t, kMaxWarps> joined{};
-  for (uint32_t warp = 0; warp < warps.size(); ++warp)
-    if (warpMask >> warp & 1)
-      for (uint32_t other = 0; other < warps.size(); ++other)
-        joined[other] = std::max(joined[other], warps[warp].known[other]);
-  for (uint32_t warp = 0; warp < warps.size(); ++warp)
-    if (warpMask >> warp & 1)
-      joined[warp] = now;
-  for (uint32_t warp = 0; warp < warps.size(); ++warp)
-    if (warpMask >> warp & 1) {
-      warps[warp].known = joined;
-      warps[warp].barrier = now;
-    }
 }
 
 void SharedShadow::warpBarrier(uint32_t warpNumber, uint32_t mask) {

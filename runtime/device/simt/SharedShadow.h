@@ -6,15 +6,13 @@
 // chose.
 //
 // Time is the number of synchronizations so far. An access of thread a is
-// ordered before a later one of thread b if a = b, or if a barrier of the whole
-// block came between, or, in one warp, a barrier of the warp, or, of two warps,
-// a barrier of a part of the block after which b's warp knows of a's access. A
-// read is also ordered before a write of its warp by a collective of the whole
-// warp between them: its value has arrived by then.
+// ordered before a later one of thread b if a = b, or if a barrier of the block
+// came between, or, in one warp, a barrier of the warp. A read is also ordered
+// before a write of its warp by a collective of the whole warp between them:
+// its value has arrived by then.
 #ifndef ROTA_RUNTIME_DEVICE_SIMT_SHAREDSHADOW_H
 #define ROTA_RUNTIME_DEVICE_SIMT_SHAREDSHADOW_H
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -64,8 +62,6 @@ public:
                       uint32_t site);
 
   void blockBarrier() { lastBlockBarrier = ++now; }
-  /// A barrier of all threads of these warps (a bit each).
-  void partialBarrier(uint32_t warpMask);
   void warpBarrier(uint32_t warp, uint32_t mask);
   /// A collective that synchronizes the lanes without ordering their memory.
   void warpCollective(uint32_t warp, uint32_t mask);
@@ -82,9 +78,6 @@ private:
   struct Warp {
     uint32_t live = 0;
     uint32_t barrier = 0, collective = 0; // times of the last of all lanes
-    /// The last barrier of a part of the block that warp w took part in and
-    /// this warp knows of.
-    std::array<uint32_t, kMaxWarps> known{};
     /// The last barrier of two lanes, [lane, lane]; empty until there is one of
     /// a part of the warp.
     std::vector<uint32_t> pairBarrier;

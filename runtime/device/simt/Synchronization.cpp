@@ -9,41 +9,21 @@
 
 namespace rota::simt {
 
-void Block::barrier(uint32_t id, uint32_t count, bool aligned, uint32_t site) {
-  uint32_t self = scheduler.running(), total = threads.size();
-  uint32_t expected = count ? count : total;
-  if (id >= kBarriers || expected > total ||
-      (count && count != total && count % kWarpSize != 0)) {
-    reports.add(Fault::InvalidOperand, self, site, 0,
-                "expected a barrier below {} and a multiple of {} threads, at "
-                "most {}, got barrier {} and {} threads",
-                kBarriers, kWarpSize, total, id, count);
-    stop();
-  }
-  Barrier &barrier = barriers[id];
-  if (barrier.waiting.empty())
-    barrier.expected = expected;
-  if (barrier.expected != expected) {
-    reports.add(Fault::InvalidOperand, self, site, 0,
-                "expected {} threads at barrier {}, as the thread that came "
-                "first, got {}",
-                barrier.expected, id, expected);
-    stop();
-  }
-  const Thread *&first = barrier.first[running().warp];
+void Block::barrier(uint32_t site) {
+  const Thread *&first = atBarrier.first[running().warp];
   if (!first)
     first = &running();
-  else if (aligned && first->waitSite != site)
+  else if (first->waitSite != site)
     reportUnaligned(*first, site);
-  barrier.waiting.push_back(self);
-  if (barrier.waiting.size() < barrier.expected)
+  atBarrier.waiting.push_back(scheduler.running());
+  if (atBarrier.waiting.size() < threads.size())
     return suspend(site);
   if (memory.isChecked())
-    orderAfterBarrier(barrier);
-  for (uint32_t waiting : barrier.waiting)
-    if (waiting != self)
+    memory.shadow().blockBarrier();
+  for (uint32_t waiting : atBarrier.waiting)
+    if (waiting != scheduler.running())
       wake(threads[waiting]);
-  barrier.clear();
+  atBarrier.clear();
 }
 
 /// All lanes of a warp must come to a barrier at one instruction.
@@ -51,21 +31,6 @@ void Block::reportUnaligned(const Thread &first, uint32_t site) {
   reports.add(Fault::DivergentBarrier, running().number, site, first.waitSite,
               "thread {} of the same warp waits at {}", first.number,
               reports.place(first.waitSite));
-}
-
-/// Only warps that came whole are ordered: the others have been reported, or
-/// know themselves what they wait for.
-void Block::orderAfterBarrier(const Barrier &barrier) {
-  if (barrier.waiting.size() == threads.size())
-    return memory.shadow().blockBarrier();
-  std::vector<uint32_t> lanes(liveLanes.size());
-  for (uint32_t waiting : barrier.waiting)
-    lanes[waiting / kWarpSize] |= 1u << waiting % kWarpSize;
-  uint32_t warps = 0;
-  for (size_t warp = 0; warp < lanes.size(); ++warp)
-    if (lanes[warp] == liveLanes[warp])
-      warps |= 1u << warp;
-  memory.shadow().partialBarrier(warps);
 }
 
 Words Block::collective(WarpOperation operation, uint32_t mask, uint32_t site,

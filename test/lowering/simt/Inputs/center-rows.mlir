@@ -33,15 +33,15 @@ gpu.module @kernels {
         %s = arith.addf %sum, %v : f32
         scf.yield %s : f32
       }
-      %o16 = nvvm.shfl.sync down %all, %own, %c16, %c31 : f32 -> f32
+      %o16 = nvvm.shfl.sync bfly %all, %own, %c16, %c31 : f32 -> f32
       %s16 = arith.addf %own, %o16 : f32
-      %o8 = nvvm.shfl.sync down %all, %s16, %c8, %c31 : f32 -> f32
+      %o8 = nvvm.shfl.sync bfly %all, %s16, %c8, %c31 : f32 -> f32
       %s8 = arith.addf %s16, %o8 : f32
-      %o4 = nvvm.shfl.sync down %all, %s8, %c4, %c31 : f32 -> f32
+      %o4 = nvvm.shfl.sync bfly %all, %s8, %c4, %c31 : f32 -> f32
       %s4 = arith.addf %s8, %o4 : f32
-      %o2 = nvvm.shfl.sync down %all, %s4, %c2, %c31 : f32 -> f32
+      %o2 = nvvm.shfl.sync bfly %all, %s4, %c2, %c31 : f32 -> f32
       %s2 = arith.addf %s4, %o2 : f32
-      %o1 = nvvm.shfl.sync down %all, %s2, %c1, %c31 : f32 -> f32
+      %o1 = nvvm.shfl.sync bfly %all, %s2, %c1, %c31 : f32 -> f32
       %s1 = arith.addf %s2, %o1 : f32
       %own2 = llvm.getelementptr %sums[%buffer] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<2 x f32>
       scf.if %isFirst {

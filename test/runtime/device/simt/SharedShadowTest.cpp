@@ -133,36 +133,14 @@ TEST_F(Shadow, CollectiveOrdersWritesAfterReads) {
   EXPECT_EQ(write(0), Kind::None);
 }
 
-TEST_F(Shadow, PartialBarrierOrdersItsWarps) {
-  write(0);
-  shadow.partialBarrier(0b011);
-  EXPECT_EQ(read(40), Kind::None);
-  EXPECT_EQ(read(20), Kind::None);
-  EXPECT_EQ(read(70), Kind::ReadAfterWrite);
-}
-
-/// Warp 2 knows of warp 0's write by way of warp 1.
-TEST_F(Shadow, PartialBarriersAreTransitive) {
-  write(0);
-  shadow.partialBarrier(0b011);
-  shadow.partialBarrier(0b110);
-  EXPECT_EQ(read(70), Kind::None);
-  write(0, 8);
-  shadow.partialBarrier(0b110);
-  EXPECT_EQ(read(70, 8), Kind::ReadAfterWrite);
-}
-
 TEST_F(Shadow, ManyReadersOfSeveralWarps) {
   write(0);
   shadow.blockBarrier();
   for (uint32_t thread : {0, 1, 33, 70})
     read(thread);
-  shadow.partialBarrier(0b011);
-  EXPECT_EQ(write(0), Kind::WriteAfterRead); // warp 2 did not come
+  shadow.warpBarrier(0, kAll);
+  EXPECT_EQ(write(0), Kind::WriteAfterRead); // the other warps have no barrier
   shadow.blockBarrier();
-  for (uint32_t thread : {0, 1, 33})
-    read(thread);
-  shadow.partialBarrier(0b011);
   EXPECT_EQ(write(0), Kind::None);
 }
 
