@@ -61,29 +61,9 @@ inline constexpr unsigned kTimingEvent = 0;
 inline constexpr unsigned kEventWithoutTiming = 2;
 inline constexpr unsigned kPortableHostMemory = 1;
 // CUstreamCaptureMode
-inline constexpr int kThreadLocalCapture = 1;
 inline constexpr int kRelaxedCapture = 2;
 // CUstreamCaptureStatus
 inline constexpr int kNoCapture = 0;
-// CUmemorytype: addresses of one space for host and device.
-inline constexpr int kUnifiedMemory = 4;
-
-/// CUDA_MEMCPY2D
-struct Copy2D {
-  size_t sourceX, sourceY;
-  int sourceType;
-  const void *sourceHost;
-  Address source;
-  void *sourceArray;
-  size_t sourcePitch;
-  size_t destinationX, destinationY;
-  int destinationType;
-  void *destinationHost;
-  Address destination;
-  void *destinationArray;
-  size_t destinationPitch;
-  size_t widthBytes, height;
-};
 
 /// X(member, symbol of the library, parameters)
 #define ROTA_CUDA_DRIVER_FUNCTIONS(X)                                          \
@@ -109,7 +89,6 @@ struct Copy2D {
   X(freeHost, "cuMemFreeHost", (void *address))                                \
   X(copy, "cuMemcpyAsync",                                                     \
     (Address destination, Address source, size_t bytes, StreamHandle stream))  \
-  X(copy2D, "cuMemcpy2DAsync_v2", (const Copy2D *copy, StreamHandle stream))   \
   X(fill8, "cuMemsetD8Async",                                                  \
     (Address destination, unsigned char value, size_t count,                   \
      StreamHandle stream))                                                     \

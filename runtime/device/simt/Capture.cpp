@@ -59,13 +59,6 @@ void GraphRun::end(Lane &stream) const {
     stream.before = join(stream.before, clock);
 }
 
-bool Capture::admits(std::thread::id thread) {
-  if (mode != cuda::kRelaxedCapture && thread != beginner)
-    return false;
-  threads.insert(thread);
-  return true;
-}
-
 void Capture::add(Work work, NodeSet &last, const StreamQueue *stream) {
   auto lane = std::find(lanes.begin(), lanes.end(), stream);
   if (lane == lanes.end())

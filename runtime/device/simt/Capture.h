@@ -58,17 +58,11 @@ std::vector<size_t> randomOrder(const Graph &graph, std::mt19937_64 &random);
 
 struct Capture {
   cuda::StreamHandle origin;
-  int mode;
-  std::thread::id beginner;
   std::set<std::thread::id> threads = {}; // threads that have captured work
   Graph graph = {};
   std::vector<const StreamQueue *> lanes = {}; // streams with nodes
   bool invalid = false, ended = false;
 
-  /// Whether the calling thread may capture work: any in the relaxed mode. In
-  /// the thread-local mode only the thread that began, which is stricter than
-  /// NVIDIA's driver.
-  bool admits(std::thread::id thread);
   /// Adds a node of a stream after `last`, its position, which moves after it.
   void add(Work work, NodeSet &last, const StreamQueue *stream);
   /// Whether all work is before `last`, the position of the origin.

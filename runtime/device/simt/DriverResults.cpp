@@ -33,10 +33,8 @@ static constexpr ResultWords kWords[] = {
     {kCaptureIsolation, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
      "dependency created on uncaptured work in another stream"},
     {kCapturedEvent, "CUDA_ERROR_CAPTURED_EVENT",
-     "operation not permitted on an event last recorded in a capturing stream"},
-    {kCaptureWrongThread, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
-     "attempt to terminate a thread-local capture sequence from another "
-     "thread"}};
+     "operation not permitted on an event last recorded in a capturing "
+     "stream"}};
 
 const ResultWords *findWords(cuda::Result result) {
   auto words =

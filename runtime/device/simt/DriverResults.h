@@ -21,7 +21,6 @@ inline constexpr cuda::Result kCaptureUnmatched = 903;
 inline constexpr cuda::Result kCaptureUnjoined = 904;
 inline constexpr cuda::Result kCaptureIsolation = 905;
 inline constexpr cuda::Result kCapturedEvent = 907;
-inline constexpr cuda::Result kCaptureWrongThread = 908;
 
 struct ResultWords {
   cuda::Result result;

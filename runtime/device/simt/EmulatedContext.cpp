@@ -122,62 +122,6 @@ Result EmulatedContext::copy(cuda::Address destination, cuda::Address source,
   });
 }
 
-namespace {
-
-/// One side of a two-dimensional copy.
-struct Rows {
-  Rows(int type, const void *host, cuda::Address device, size_t pitch, size_t x,
-       size_t y)
-      : isKnown(type == kHost || type == kDevice ||
-                type == cuda::kUnifiedMemory),
-        pitch(pitch), x(x),
-        begin(
-            static_cast<const char *>(
-                type == kHost ? host : reinterpret_cast<const void *>(device)) +
-            y * pitch + x) {}
-
-  bool isValid(size_t width, size_t height) const {
-    return isKnown && (height == 1 || x + width <= pitch);
-  }
-  MemoryUse use(size_t width, size_t height, bool isWrite) const {
-    return {begin, width, isWrite, height, pitch};
-  }
-
-  static constexpr int kHost = 1, kDevice = 2; // CUmemorytype
-
-  bool isKnown;
-  size_t pitch, x;
-  const char *begin;
-};
-
-} // namespace
-
-Result EmulatedContext::copy2D(const cuda::Copy2D *copy,
-                               cuda::StreamHandle stream) {
-  size_t width = copy->widthBytes, height = copy->height;
-  if (width == 0 || height == 0)
-    return cuda::kSuccess;
-  Rows from(copy->sourceType, copy->sourceHost, copy->source, copy->sourcePitch,
-            copy->sourceX, copy->sourceY);
-  Rows to(copy->destinationType, copy->destinationHost, copy->destination,
-          copy->destinationPitch, copy->destinationX, copy->destinationY);
-  for (const Rows &rows : {from, to}) {
-    if (!rows.isValid(width, height))
-      return cuda::kInvalidValue;
-    if (Result result =
-            checkPlace(rows.begin, (height - 1) * rows.pitch + width))
-      return result;
-  }
-  return add(stream,
-             {fmt::format("copy of {} rows of {} bytes", height, width),
-              {from.use(width, height, false), to.use(width, height, true)},
-              [=] {
-                for (size_t row = 0; row < height; ++row)
-                  std::memcpy(const_cast<char *>(to.begin) + row * to.pitch,
-                              from.begin + row * from.pitch, width);
-              }});
-}
-
 Result EmulatedContext::fill8(cuda::Address destination, unsigned char value,
                               size_t count, cuda::StreamHandle stream) {
   auto *to = reinterpret_cast<unsigned char *>(destination);

@@ -31,7 +31,6 @@ public:
   cuda::Result freeInStream(cuda::Address address, cuda::StreamHandle stream);
   cuda::Result copy(cuda::Address destination, cuda::Address source,
                     size_t bytes, cuda::StreamHandle stream);
-  cuda::Result copy2D(const cuda::Copy2D *copy, cuda::StreamHandle stream);
   cuda::Result fill8(cuda::Address destination, unsigned char value,
                      size_t count, cuda::StreamHandle stream);
   cuda::Result launch(cuda::FunctionHandle function, unsigned gridX,

@@ -209,7 +209,6 @@ void addWork(cuda::DriverApi &api) {
   api.freeInStream = ofContext<&Context::freeInStream>;
   api.freeHost = ofContext<&Context::freeHost, Waits::Perhaps>;
   api.copy = ofContext<&Context::copy>;
-  api.copy2D = ofContext<&Context::copy2D>;
   api.fill8 = ofContext<&Context::fill8>;
   api.launch = ofContext<&Context::launch>;
   api.loadModule = ofModules<&Modules::load, Waits::Perhaps>;

@@ -6,7 +6,7 @@
 // Work runs in an order that only streams and events fix: the seed draws the
 // rest, so that a missing wait is likely to be seen. A call that NVIDIA's
 // driver forbids has its error here too. Stricter than NVIDIA's: only
-// non-blocking streams, only thread-local capture, no graphs in graphs, and an
+// non-blocking streams, only relaxed capture, no graphs in graphs, and an
 // event of an ended capture is an error until it is recorded again.
 #ifndef ROTA_RUNTIME_DEVICE_SIMT_EMULATEDDRIVER_H
 #define ROTA_RUNTIME_DEVICE_SIMT_EMULATEDDRIVER_H

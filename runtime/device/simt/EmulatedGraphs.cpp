@@ -14,10 +14,8 @@ using cuda::Result;
 Result EmulatedStreams::enter(Capture &capture) {
   if (capture.invalid)
     return kCaptureInvalidated;
-  if (capture.admits(std::this_thread::get_id()))
-    return cuda::kSuccess;
-  capture.invalid = true;
-  return kCaptureWrongThread;
+  capture.threads.insert(std::this_thread::get_id());
+  return cuda::kSuccess;
 }
 
 /// The stream waits for an event that was recorded in a capture.
@@ -46,8 +44,8 @@ bool EmulatedStreams::forbidsWaiting() {
 }
 
 Result EmulatedStreams::beginCapture(cuda::StreamHandle handle, int mode) {
-  if (mode != cuda::kThreadLocalCapture && mode != cuda::kRelaxedCapture)
-    return cuda::kInvalidValue; // the modes that are emulated
+  if (mode != cuda::kRelaxedCapture)
+    return cuda::kInvalidValue; // the mode that is emulated
   auto lock = dispatcher.lock();
   if (!handle)
     return kCaptureUnsupported;
@@ -56,8 +54,7 @@ Result EmulatedStreams::beginCapture(cuda::StreamHandle handle, int mode) {
     return kInvalidHandle;
   if (stream->capture)
     return kIllegalState;
-  stream->capture = std::make_shared<Capture>(
-      Capture{handle, mode, std::this_thread::get_id()});
+  stream->capture = std::make_shared<Capture>(Capture{handle});
   return enter(*stream->capture);
 }
 
@@ -87,9 +84,6 @@ Result EmulatedStreams::endCapture(cuda::StreamHandle handle,
     capture->invalid = true;
     return kCaptureUnmatched;
   }
-  if (capture->mode != cuda::kRelaxedCapture &&
-      capture->beginner != std::this_thread::get_id())
-    return kCaptureWrongThread;
   bool isJoined = capture->isJoined(origin->last);
   capture->ended = true;
   for (const auto &[other, stream] : streams)

@@ -24,7 +24,7 @@ public:
   /// Waits until all that was asked for is done. False on failure.
   bool drain() { return dispatcher.drain(); }
   /// Whether a call that may wait for the whole GPU is forbidden, since the
-  /// thread captures, in whatever mode. The capture is invalid then.
+  /// thread captures. The capture is invalid then.
   bool forbidsWaiting();
 
   bool hasFailed() { return dispatcher.hasFailed(); }

@@ -29,9 +29,6 @@ struct Plain<T> {
   static_assert(sizeof(T) == sizeof(int));
   using Type = int;
 };
-template <> struct Plain<CUDA_MEMCPY2D> {
-  using Type = cuda::Copy2D;
-};
 template <typename T> struct Plain<const T> {
   using Type = const typename Plain<T>::Type;
 };
@@ -66,7 +63,6 @@ std::map<std::string, std::string> compared() {
   COMPARE(allocateHost, cuMemHostAlloc)
   COMPARE(freeHost, cuMemFreeHost)
   COMPARE(copy, cuMemcpyAsync)
-  COMPARE(copy2D, cuMemcpy2DAsync_v2)
   COMPARE(fill8, cuMemsetD8Async)
   COMPARE(createStream, cuStreamCreate)
   COMPARE(destroyStream, cuStreamDestroy_v2)
@@ -107,29 +103,6 @@ TEST(CudaHeader, HasTheFunctions) {
 static_assert(std::is_same_v<cuda::Address, CUdeviceptr>);
 static_assert(std::is_same_v<cuda::Ordinal, CUdevice>);
 
-static_assert(sizeof(cuda::Copy2D) == sizeof(CUDA_MEMCPY2D));
-#define COMPARE(field, theirs)                                                 \
-  static_assert(offsetof(cuda::Copy2D, field) ==                               \
-                offsetof(CUDA_MEMCPY2D, theirs));                              \
-  static_assert(sizeof(cuda::Copy2D::field) == sizeof(CUDA_MEMCPY2D::theirs));
-COMPARE(sourceX, srcXInBytes)
-COMPARE(sourceY, srcY)
-COMPARE(sourceType, srcMemoryType)
-COMPARE(sourceHost, srcHost)
-COMPARE(source, srcDevice)
-COMPARE(sourceArray, srcArray)
-COMPARE(sourcePitch, srcPitch)
-COMPARE(destinationX, dstXInBytes)
-COMPARE(destinationY, dstY)
-COMPARE(destinationType, dstMemoryType)
-COMPARE(destinationHost, dstHost)
-COMPARE(destination, dstDevice)
-COMPARE(destinationArray, dstArray)
-COMPARE(destinationPitch, dstPitch)
-COMPARE(widthBytes, WidthInBytes)
-COMPARE(height, Height)
-#undef COMPARE
-
 #define COMPARE(ours, theirs) static_assert(int(ours) == int(theirs));
 COMPARE(cuda::kSuccess, CUDA_SUCCESS)
 COMPARE(cuda::kInvalidValue, CUDA_ERROR_INVALID_VALUE)
@@ -155,9 +128,7 @@ COMPARE(cuda::kNonBlockingStream, CU_STREAM_NON_BLOCKING)
 COMPARE(cuda::kTimingEvent, CU_EVENT_DEFAULT)
 COMPARE(cuda::kEventWithoutTiming, CU_EVENT_DISABLE_TIMING)
 COMPARE(cuda::kPortableHostMemory, CU_MEMHOSTALLOC_PORTABLE)
-COMPARE(cuda::kThreadLocalCapture, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
 COMPARE(cuda::kRelaxedCapture, CU_STREAM_CAPTURE_MODE_RELAXED)
-COMPARE(cuda::kUnifiedMemory, CU_MEMORYTYPE_UNIFIED)
 COMPARE(simt::kNotInitialized, CUDA_ERROR_NOT_INITIALIZED)
 COMPARE(simt::kInvalidDevice, CUDA_ERROR_INVALID_DEVICE)
 COMPARE(simt::kInvalidContext, CUDA_ERROR_INVALID_CONTEXT)
@@ -170,7 +141,6 @@ COMPARE(simt::kCaptureUnmatched, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED)
 COMPARE(simt::kCaptureUnjoined, CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
 COMPARE(simt::kCaptureIsolation, CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
 COMPARE(simt::kCapturedEvent, CUDA_ERROR_CAPTURED_EVENT)
-COMPARE(simt::kCaptureWrongThread, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
 #undef COMPARE
 
 } // namespace

@@ -213,7 +213,7 @@ TEST(EmulatedOrder, ReleasesInAStream) {
 cuda::GraphExecHandle capture(EmulatedGpu &gpu, StreamHandle first,
                               StreamHandle second, int32_t *places,
                               bool isOrdered) {
-  EXPECT_SUCCESS(gpu.api.beginCapture(first, cuda::kThreadLocalCapture));
+  EXPECT_SUCCESS(gpu.api.beginCapture(first, cuda::kRelaxedCapture));
   store(gpu, places, first);
   gpu.order(first, second);
   move(gpu, places + 16, places, second);
