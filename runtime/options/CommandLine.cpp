@@ -4,7 +4,9 @@
 // it.
 #include "runtime/options/CommandLine.h"
 #include "runtime/Error.h"
+#include "runtime/files/Terminal.h"
 #include "runtime/options/Lists.h"
+#include "runtime/options/WrapLines.h"
 
 #include <CLI/CLI.hpp>
 
@@ -64,6 +66,14 @@ static void addTo(CLI::App &app, const Option &option,
   added->group(group);
 }
 
+/// The examples at the end of help. Their lines stay whole, to be copied.
+static std::string examplesOf(const CommandText &text) {
+  std::string examples;
+  for (const std::string &example : text.examples)
+    examples += (examples.empty() ? "Examples:\n  " : "  ") + example + "\n";
+  return examples;
+}
+
 CommandLine::CommandLine(const std::vector<Option> &table, Command command,
                          CommandText text)
     : table(table), command(command), text(std::move(text)) {}
@@ -74,11 +84,10 @@ std::optional<Ending> CommandLine::parse(std::vector<std::string> arguments,
   try {
     CLI::App app(text.description, text.name);
     app.allow_extras();
-    app.get_formatter()->column_width(36);
-    std::string examples;
-    for (const std::string &example : text.examples)
-      examples += (examples.empty() ? "Examples:\n  " : "\n  ") + example;
-    app.footer(examples);
+    size_t width = terminalWidth();
+    // A narrow terminal has more room for descriptions than for names.
+    size_t column = width > 0 && width < 100 ? 24 : 36;
+    app.get_formatter()->column_width(column);
     if (!text.positional.empty())
       app.add_option(text.positional, positional, text.positionalHelp)
           ->option_text(" ");
@@ -89,7 +98,8 @@ std::optional<Ending> CommandLine::parse(std::vector<std::string> arguments,
     try {
       app.parse(arguments);
     } catch (const CLI::CallForHelp &) {
-      return Ending{kExitSuccess, app.help()};
+      return Ending{kExitSuccess,
+                    wrapLines(app.help(), width, column) + examplesOf(text)};
     }
     unknown = app.remaining();
   } catch (const CLI::ArgumentMismatch &error) {

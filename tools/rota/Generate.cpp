@@ -4,12 +4,12 @@
 // the tokens. Compiled with exceptions, by which the runtime reports; they do
 // not leave this file.
 #include "ir/rota/sharding/MeshText.h"
+#include "runtime/files/Terminal.h"
 #include "runtime/text/Printable.h"
 #include "runtime/train/rank/Launch.h"
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Process.h"
-#include "tools/rota/Terminal.h"
 #include "tools/rota/Verbs.h"
 #include "tools/rota/data/Prompt.h"
 

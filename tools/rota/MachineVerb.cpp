@@ -2,9 +2,9 @@
 //
 // The verb machine: lists the machines that plans know, shows one, measures
 // this host.
+#include "runtime/files/Terminal.h"
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/Compile.h"
-#include "tools/rota/Terminal.h"
 #include "tools/rota/Verbs.h"
 
 #include "runtime/device/Cores.h"

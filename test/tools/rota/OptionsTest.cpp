@@ -1,69 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flags and RUN.json: the values that they set, their order, and each error.
+#include "test/tools/rota/OptionsTest.h"
+
 #include "tools/rota/options/OptimizerRows.h"
-#include "tools/rota/options/OptionTable.h"
 
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
 #include "runtime/options/Lists.h"
-#include "test/runtime/TemporaryFolder.h"
-
-#include "gtest/gtest.h"
-
-#include <filesystem>
 
 using namespace rota;
-using llvm::SmallVector;
 using llvm::StringRef;
 
 namespace {
-
-class OptionsTest : public ::testing::Test {
-protected:
-  /// Reads arguments after the verb; `said` holds what was printed.
-  std::optional<int> parse(Command verb, std::vector<std::string> arguments) {
-    std::vector<const char *> pointers;
-    for (const std::string &argument : arguments)
-      pointers.push_back(argument.c_str());
-    options = RunOptions();
-    testing::internal::CaptureStderr();
-    testing::internal::CaptureStdout();
-    auto code =
-        parseRunOptions(verb, int(pointers.size()), pointers.data(), options);
-    printed = testing::internal::GetCapturedStdout();
-    said = testing::internal::GetCapturedStderr();
-    return code;
-  }
-
-  /// Expects `rota train` with what it needs and `arguments` to be refused with
-  /// `message`.
-  void refuse(std::vector<std::string> arguments, const std::string &message) {
-    std::vector<std::string> all = {
-        "--model",           "m", "--data", "d", "--batch-size", "8",
-        "--sequence-length", "16"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    EXPECT_EQ(parse(Command::Train, all), std::optional<int>(kExitBadInput));
-    EXPECT_EQ(said, "error: " + message + "\n");
-  }
-
-  std::string runFile(const std::string &text) {
-    return folder.write("run.json", text);
-  }
-
-  void refuseFile(const std::string &text, const std::string &place,
-                  const std::string &message) {
-    std::string path = runFile(text);
-    EXPECT_EQ(parse(Command::Train, {path}), std::optional<int>(kExitBadInput));
-    EXPECT_EQ(said, "error: " + path + place + ": " + message + "\n");
-  }
-
-  // A folder of this process alone: CTest runs the tests of one program side by
-  // side.
-  test::TemporaryFolder folder;
-  RunOptions options;
-  std::string said, printed;
-};
 
 TEST_F(OptionsTest, FlagsWinOverTheFile) {
   std::string path = runFile(R"({"model": "m", "data": ["a", "b"], "steps": 7,
@@ -230,38 +179,6 @@ TEST_F(OptionsTest, PlansTakeTheFlagsOfARun) {
   EXPECT_EQ(parse(Command::Plan, {"mine.mlir", "--shard-size", "5GB"}),
             std::optional<int>(kExitBadInput));
   EXPECT_EQ(said, "error: '--shard-size' does not apply to 'rota plan'\n");
-}
-
-/// The text after "Examples:" in the help of `verb`.
-static std::vector<std::string> examplesIn(StringRef help) {
-  SmallVector<StringRef> lines;
-  help.split("Examples:\n").second.split(lines, '\n', -1, /*KeepEmpty=*/false);
-  std::vector<std::string> examples;
-  for (StringRef line : lines)
-    examples.push_back(line.trim().str());
-  return examples;
-}
-
-TEST_F(OptionsTest, ExamplesOfHelpAreRead) {
-  std::filesystem::current_path(folder.path(""));
-  std::filesystem::create_directory("run1");
-  std::filesystem::create_directory_symlink(ROTA_SOURCE_DIR "/models",
-                                            "models");
-  for (Command verb :
-       {Command::Train, Command::Compile, Command::Plan, Command::Probe,
-        Command::Schedule, Command::Checkpoint, Command::Convert, Command::Eval,
-        Command::Generate, Command::Report, Command::Machine, Command::Tokenize,
-        Command::Detokenize}) {
-    EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(kExitSuccess));
-    std::vector<std::string> examples = examplesIn(printed);
-    EXPECT_EQ(examples.size(), 2u) << printed;
-    for (const std::string &example : examples) {
-      SmallVector<StringRef> words;
-      StringRef(example).split(words, ' ');
-      std::vector<std::string> arguments(words.begin() + 2, words.end());
-      EXPECT_EQ(parse(verb, arguments), std::nullopt) << example << said;
-    }
-  }
 }
 
 TEST_F(OptionsTest, Mesh) {
@@ -495,23 +412,6 @@ TEST_F(OptionsTest, BadFiles) {
             std::optional<int>(kExitBadInput));
   EXPECT_EQ(said, "error: /nowhere/run.json: cannot read the file: No such "
                   "file or directory\n");
-}
-
-TEST_F(OptionsTest, HelpListsEveryOptionOfTheVerb) {
-  RunOptions unset;
-  const std::vector<Option> table = optionTable(unset);
-  for (Command verb : {Command::Train, Command::Compile, Command::Plan,
-                       Command::Probe, Command::Schedule}) {
-    EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(kExitSuccess));
-    for (const Option &option : table) {
-      bool isListed =
-          printed.find("--" + option.name + " ") != std::string::npos ||
-          printed.find("--" + option.name + "\n") != std::string::npos;
-      EXPECT_EQ(isListed,
-                findOption(table, option.name, unsigned(verb)) != nullptr)
-          << option.name;
-    }
-  }
 }
 
 TEST_F(OptionsTest, ModelIsBuiltForOneMicrobatch) {

@@ -7,12 +7,12 @@
 #include "runtime/data/TextNames.h"
 #include "runtime/data/TokenFile.h"
 #include "runtime/device/Cores.h"
+#include "runtime/files/Terminal.h"
 #include "runtime/text/Text.h"
 #include "runtime/tokenizer/files/TokenCache.h"
 #include "runtime/tokenizer/files/TokenizerSettings.h"
 #include "runtime/train/rank/Launch.h"
 #include "tools/rota/CheckInputs.h"
-#include "tools/rota/Terminal.h"
 
 #include <charconv>
 #include <filesystem>

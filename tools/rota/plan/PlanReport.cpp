@@ -5,6 +5,7 @@
 #include "lowering/report/Divisions.h"
 #include "lowering/report/Launches.h"
 #include "passes/pipeline/drawing/Drawing.h"
+#include "runtime/files/Terminal.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/DeviceTraits.h"
 #include "runtime/program/JsonText.h"
@@ -13,7 +14,6 @@
 #include "runtime/train/step/StepBarrier.h"
 #include "tools/planner/SimulatedPlan.h"
 #include "tools/planner/StateTable.h"
-#include "tools/rota/Terminal.h"
 #include "tools/rota/plan/PlanSummary.h"
 
 #include <cstdlib>

@@ -8,10 +8,10 @@
 #include "passes/pipeline/drawing/Table.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "runtime/files/Streams.h"
+#include "runtime/files/Terminal.h"
 #include "runtime/text/Text.h"
 #include "tools/planner/CompareSchedules.h"
 #include "tools/rota/Requests.h"
-#include "tools/rota/Terminal.h"
 
 #include <cstdio>
 #include <cstdlib>

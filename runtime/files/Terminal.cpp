@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/rota/Terminal.h"
+#include "runtime/files/Terminal.h"
 
 #include <cstdlib>
 #include <sys/ioctl.h>

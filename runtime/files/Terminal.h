@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The terminal that standard output may be.
-#ifndef ROTA_TOOLS_ROTA_TERMINAL_H
-#define ROTA_TOOLS_ROTA_TERMINAL_H
+#ifndef ROTA_RUNTIME_FILES_TERMINAL_H
+#define ROTA_RUNTIME_FILES_TERMINAL_H
 
 namespace rota {
 
@@ -14,4 +14,4 @@ int terminalWidth();
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_TERMINAL_H
+#endif // ROTA_RUNTIME_FILES_TERMINAL_H
