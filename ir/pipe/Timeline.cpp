@@ -255,6 +255,10 @@ std::string printCsv(const ActionRows &ranks) {
 
 std::optional<ActionRows> parseCsv(std::string_view text, std::string &error) {
   ActionRows ranks;
+  // Spreadsheets put a byte order mark before the text.
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  if (text.starts_with(mark))
+    text.remove_prefix(mark.size());
   // A line break ends a row; blank lines at the end of the file are no rows.
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
     text.remove_suffix(1);

@@ -257,6 +257,8 @@ TEST_F(OptionsTest, DefaultMicrobatches) {
   std::string path =
       folder.write("schedule.csv", "0F0,0F1,0F2,0F3,0B3,0B2,0B1,0B0\n");
   EXPECT_EQ(microbatches({"--schedule", path}), 4);
+  refuse({"--schedule", path, "--microbatches", "8"},
+         "'microbatches': expected 4, those of '" + path + "', got 8");
   // An error says that nobody gave the number.
   refuse({"--mesh", "stage=3"},
          "'batch-size': expected a multiple of 'microbatches', got 8 and 3; "
@@ -266,6 +268,28 @@ TEST_F(OptionsTest, DefaultMicrobatches) {
          "'batch-size': expected the sequences of a microbatch to be a "
          "multiple of data * fsdp * expert, got 4 and 8; 'microbatches' is 2, "
          "the fewest that schedule 'circular' takes on 2 stages");
+}
+
+// A file says its chunks and their placement, as it says its microbatches.
+TEST_F(OptionsTest, ShapeOfAFile) {
+  auto shape = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--model", "m", "--batch-size", "8",
+                               "--sequence-length", "4"});
+    EXPECT_EQ(parse(Command::Train, more), std::nullopt) << said;
+    const auto &layers = options.compiler.schedule;
+    return std::pair(layers.repeats, layers.placement);
+  };
+  std::string loop =
+      folder.write("loop.csv", "\xEF\xBB\xBF"
+                               "0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n");
+  std::string v = folder.write("v.csv", "0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n");
+  std::string alone = folder.write("alone.csv", "0F0,1F0,1B0,0B0\n");
+  EXPECT_EQ(shape({"--mesh", "stage=2", "--schedule", loop}),
+            std::pair(int64_t(2), pipe::Placement::Loop));
+  EXPECT_EQ(shape({"--mesh", "stage=2", "--schedule", v}),
+            std::pair(int64_t(2), pipe::Placement::V));
+  EXPECT_EQ(shape({"--schedule", alone}).first, 2);
+  EXPECT_EQ(shape({"--schedule", alone, "--repeats", "1"}).first, 1);
 }
 
 // 0 starts a gather right before its use; without a number there is no bound.

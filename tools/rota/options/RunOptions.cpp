@@ -120,19 +120,33 @@ static OptionMistake checkStageLayers(const RunOptions &options) {
   return {};
 }
 
-/// Sets the repeats and the placement that the schedule demands where none are
-/// given.
+/// Sets the repeats and the placement that the schedule demands, or that a file
+/// has, where none are given.
 static void takeDemandedShape(RunOptions &options) {
   mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   pipe::Shape shape;
   shape.stages = int(layers.stages);
-  pipe::Shape demanded = pipe::demandedShape(layers.schedule, shape);
+  std::optional<pipe::Timeline> file = readTimeline(options);
+  pipe::Shape demanded =
+      file ? file->shape : pipe::demandedShape(layers.schedule, shape);
   if (!options.given.contains("repeats") && layers.layersPerChunk == 0 &&
       demanded.repeats != shape.repeats)
     layers.repeats = demanded.repeats;
   if (!options.given.contains("placement") &&
       demanded.placement != shape.placement)
     layers.placement = demanded.placement;
+}
+
+/// A file says itself how many microbatches there are.
+static OptionMistake checkFile(const RunOptions &options) {
+  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
+  std::optional<pipe::Timeline> file = readTimeline(options);
+  if (!file || file->shape.microbatches == layers.microbatches)
+    return {};
+  return {"microbatches", "expected " +
+                              std::to_string(file->shape.microbatches) +
+                              ", those of " + inQuotes(layers.schedule) +
+                              ", got " + std::to_string(layers.microbatches)};
 }
 
 std::string rota::microbatchesText(const RunOptions &options) {
@@ -238,6 +252,8 @@ static OptionMistake checkMesh(RunOptions &options) {
   takeDemandedShape(options);
   if (!options.given.contains("microbatches"))
     compiler.schedule.microbatches = defaultMicrobatches(options);
+  if (OptionMistake mistake = checkFile(options); !mistake.option.empty())
+    return mistake;
   if (OptionMistake mistake =
           checkBatch(options, size("data") * size("fsdp") * size("expert"));
       !mistake.option.empty())
