@@ -101,12 +101,17 @@ bool isFitted(const Machine &machine, const std::string &path) {
          machine.fitted.end();
 }
 
-/// A measured product is a row of a table of its own.
-void showProducts(const std::string &type, const TypeRates &rates) {
-  if (rates.products.empty())
+/// Whether `number` is of a measured product, which is a row of a table.
+bool isOfProduct(const MachineNumber &number) {
+  return number.path.find("products[") != std::string::npos;
+}
+
+void showProducts(const std::string &title,
+                  const std::vector<mlir::rota::MeasuredProduct> &products) {
+  if (products.empty())
     return;
-  fmt::print("\n{} products{:>8} {:>6} {:>6}\n", type, "m", "n", "k");
-  for (const mlir::rota::MeasuredProduct &product : rates.products)
+  fmt::print("\n{}\n{:>21} {:>6} {:>6}\n", title, "m", "n", "k");
+  for (const mlir::rota::MeasuredProduct &product : products)
     fmt::print("{:>21} {:>6} {:>6}  {}FLOP/s\n", product.size.m, product.size.n,
                product.size.k, prefixed(product.flopsPerSecond));
 }
@@ -114,9 +119,12 @@ void showProducts(const std::string &type, const TypeRates &rates) {
 /// A line a number, then the sources by their numbers.
 void showNumbers(const Machine &machine) {
   std::vector<std::string> sources;
-  for (const MachineNumber &number : machine.numbers()) {
-    if (number.path.find(".products[") != std::string::npos)
-      continue;
+  std::vector<MachineNumber> numbers = machine.numbers();
+  std::erase_if(numbers, isOfProduct);
+  size_t width = 36;
+  for (const MachineNumber &number : numbers)
+    width = std::max(width, number.path.size());
+  for (const MachineNumber &number : numbers) {
     std::string source = machine.sourceOf(number.path), reference;
     if (!source.empty()) {
       auto place = std::find(sources.begin(), sources.end(), source);
@@ -124,7 +132,7 @@ void showNumbers(const Machine &machine) {
       if (place == sources.end())
         sources.push_back(source);
     }
-    fmt::print("{:<36} {:>15}{}{}\n", number.path, valueText(number),
+    fmt::print("{:<{}} {:>15}{}{}\n", number.path, width, valueText(number),
                isFitted(machine, number.path) ? "*" : " ", reference);
   }
   if (!machine.fitted.empty())
@@ -135,24 +143,26 @@ void showNumbers(const Machine &machine) {
     fmt::print("[{}] {}\n", i + 1, sources[i]);
 }
 
-int showMachine(const std::string &name, bool json) {
+int showMachine(const RunOptions &options) {
+  const std::string &name = options.machine;
   std::string error;
   auto found = findMachine(name, error);
   if (!found) {
     fmt::print(stderr, "error: {}\n", error);
     return kExitBadInput;
   }
-  if (json) {
-    fmt::print("{}", found->text);
-    return kExitSuccess;
-  }
+  if (options.json || !options.output.empty())
+    return writeOutput(options.output, found->text);
   const Machine &machine = found->machine;
   fmt::print("{}: {}\n\n", machine.name,
              name == kGenericMachine ? "assumed where no machine is named"
                                      : machine.description);
   showNumbers(machine);
-  for (const auto &[type, rates] : machine.types)
-    showProducts(type, rates);
+  for (const auto &[type, rates] : machine.types) {
+    showProducts(type + " products", rates.products);
+    showProducts(type + " products, each divided among all cores",
+                 rates.sharedProducts);
+  }
   return kExitSuccess;
 }
 
@@ -230,8 +240,12 @@ int measureMachine(const RunOptions &options) {
 int runMachine(const RunOptions &options) {
   if (options.action == "measure")
     return measureMachine(options);
-  return options.action == "list" ? listMachines(options.json)
-                                  : showMachine(options.machine, options.json);
+  if (options.action == "show")
+    return showMachine(options);
+  if (!options.output.empty())
+    return reportBadInput("'output': expected show or measure, which write a "
+                          "machine's file, got list");
+  return listMachines(options.json);
 }
 
 } // namespace rota
