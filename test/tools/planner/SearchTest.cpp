@@ -216,6 +216,16 @@ TEST(Search, FindsTheOptimum) {
   }
 }
 
+TEST(PlanCandidate, AShellReadsItsFlags) {
+  PlanCandidate candidate;
+  candidate.schedule = "gpipe";
+  candidate.remat = "none;chunk0:full";
+  candidate.shardOptimizer = true;
+  EXPECT_EQ(flagsOf(candidate),
+            "--mesh stage=1 --schedule gpipe --repeats 1 --microbatches 1 "
+            "--remat 'none;chunk0:full' --shard-optimizer");
+}
+
 std::vector<std::string> flagsOfBest(const SearchAnswer &answer) {
   std::vector<std::string> flags;
   for (const PlannedCandidate &plan : answer.best)

@@ -60,8 +60,9 @@ std::string flagsOf(const PlanCandidate &candidate) {
   std::string text;
   for (const auto &[option, value] : settingsOf(candidate)) {
     text += (text.empty() ? "--" : " --") + option;
+    bool isQuoted = value.find(';') != value.npos; // ends a command
     if (value != "true")
-      text += " " + value;
+      text += isQuoted ? " '" + value + "'" : " " + value;
   }
   return text;
 }
