@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/documents/Records.h"
 #include "runtime/Error.h"
+#include "runtime/files/JsonMistake.h"
 #include "runtime/files/Nesting.h"
 
 #include <fmt/format.h>
@@ -131,11 +132,7 @@ Json parse(std::string_view line) {
   try {
     return Json::parse(line);
   } catch (const Json::exception &error) {
-    // "[json.exception.parse_error.101] parse error at ...: what is wrong".
-    std::string_view text = error.what();
-    size_t end = text.find("] ");
-    throw InputError(fmt::format(
-        "expected JSON: {}", end == text.npos ? text : text.substr(end + 2)));
+    throw InputError(jsonMistake(error.what()));
   }
 }
 

@@ -5,6 +5,7 @@
 // normalized texts, cut into pieces, and each piece encoded by the model.
 // https://github.com/huggingface/tokenizers
 #include "runtime/Error.h"
+#include "runtime/files/JsonMistake.h"
 #include "runtime/files/Nesting.h"
 #include "runtime/tokenizer/AddedTokens.h"
 #include "runtime/tokenizer/Decoder.h"
@@ -203,8 +204,7 @@ std::unique_ptr<Tokenizer> readHubTokenizer(std::string_view bytes,
   try {
     file = nlohmann::json::parse(bytes);
   } catch (const nlohmann::json::exception &error) {
-    throw InputError(
-        fmt::format("'{}': expected JSON: {}", name, error.what()));
+    throw InputError(fmt::format("'{}': {}", name, jsonMistake(error.what())));
   }
   return std::make_unique<HubTokenizer>(JsonNode(file, "'" + name + "'"));
 }

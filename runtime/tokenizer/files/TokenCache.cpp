@@ -136,8 +136,11 @@ CachedTokens cacheTokens(TokenizeRequest request, const std::string &folder,
             fmt::format("{}-{}{}", name, hexadecimal(number), ending))
         .string();
   };
-  std::error_code error; // the next file that is opened says it
-  fs::create_directories(folder, error);
+  std::error_code error;
+  if (fs::create_directories(folder, error); error)
+    throw InputError(fmt::format(
+        "cannot make folder '{}': {}; --cache-dir names another for tokens",
+        folder, error.message()));
   const std::string files = describeFiles(request.files);
   NumberFile source(pathOf(hashOf(files), ".source"));
   std::optional<uint64_t> contents = source.read();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tokenizer/files/TokenizerSettings.h"
 #include "runtime/Error.h"
+#include "runtime/files/JsonMistake.h"
 #include "runtime/files/Nesting.h"
 
 #include <filesystem>
@@ -48,7 +49,8 @@ Json readObject(const fs::path &path) {
     if (object.is_object())
       return object;
   } catch (const Json::exception &error) {
-    throw InputError(fmt::format("'{}': {}", path.string(), error.what()));
+    throw InputError(
+        fmt::format("'{}': {}", path.string(), jsonMistake(error.what())));
   }
   throw InputError(fmt::format("'{}': expected an object", path.string()));
 }

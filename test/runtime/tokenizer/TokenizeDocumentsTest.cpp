@@ -349,10 +349,9 @@ TEST(TokenCache, SaysWhereItCannotWrite) {
   std::string message = messageOf<InputError>([&] {
     cacheTokens({.tokenizer = *tokenizer, .files = {path}}, path + "/c", path);
   });
-  EXPECT_NE(message.find("Not a directory; --cache-dir names another folder "
-                         "for tokens"),
-            message.npos)
-      << message;
+  EXPECT_EQ(message, "cannot make folder '" + path +
+                         "/c': Not a directory; --cache-dir names another for "
+                         "tokens");
 }
 
 TEST(TokenizerSettings, FindsTheEndTokenAndTheChatTemplate) {
