@@ -111,14 +111,34 @@ ordered_json manifestJson(const Checkpoint &checkpoint) {
           {"tensors", tensors}};
 }
 
+void showTensors(const std::vector<SavedTensor> &tensors) {
+  std::string title = counted(std::ssize(tensors), "tensor");
+  size_t names = title.size(), types = 4, shapes = 5;
+  for (const SavedTensor &tensor : tensors) {
+    names = std::max(names, tensor.name.size() + 2);
+    types = std::max(types, tensor.type.size());
+    shapes = std::max(shapes, shapeText(tensor.shape).size());
+  }
+  auto line = [&](const auto &name, const auto &type, const auto &shape,
+                  const auto &pieces) {
+    fmt::print("{:<{}}  {:<{}}  {:<{}}  {:>6}\n", name, names, type, types,
+               shape, shapes, pieces);
+  };
+  fmt::print("\n");
+  line(title, "type", "shape", "pieces");
+  for (const SavedTensor &tensor : tensors)
+    line("  " + tensor.name, tensor.type, shapeText(tensor.shape),
+         tensor.pieces.size());
+}
+
 void show(const Checkpoint &checkpoint, bool json) {
   if (json)
     return fmt::print("{}\n", jsonText(manifestJson(checkpoint), 2));
   const Manifest &manifest = checkpoint.manifest();
-  fmt::print("{}: step {}, {} sequences of data, {} bytes in {} files\n",
+  fmt::print("{}: step {}, {} sequences of data, {} bytes in {}\n",
              checkpoint.folder(), manifest.run.step,
              grouped(manifest.run.sequences), grouped(checkpoint.bytes()),
-             manifest.files.size());
+             counted(std::ssize(manifest.files), "file"));
   fmt::print("\nidentity\n");
   for (const auto &[key, value] : manifest.identity)
     fmt::print("  {:<24} {}\n", key, value);
@@ -126,11 +146,7 @@ void show(const Checkpoint &checkpoint, bool json) {
     fmt::print("\nstate of the run\n");
   for (const auto &[name, values] : manifest.run.values)
     fmt::print("  {:<24} {} numbers\n", name, values.size());
-  fmt::print("\n{} tensors{:>42} {:>8}\n", manifest.tensors.size(), "shape",
-             "pieces");
-  for (const SavedTensor &tensor : manifest.tensors)
-    fmt::print("  {:<56} {} {} {:>6}\n", tensor.name, tensor.type,
-               shapeText(tensor.shape), tensor.pieces.size());
+  showTensors(manifest.tensors);
 }
 
 int runAction(const RunOptions &options) {
