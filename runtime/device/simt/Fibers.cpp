@@ -13,6 +13,13 @@
 #include <ucontext.h>
 #endif
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define ROTA_FIBERS_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#endif
+#endif
+
 namespace rota::simt {
 
 /// Tops of stacks at the same address of every stack would share few sets of
@@ -53,15 +60,9 @@ void Fibers::makeContext(uint32_t fiber) {
       static_cast<unsigned>(argument >> 32), static_cast<unsigned>(argument));
 }
 
-void Fibers::enter(uint32_t fiber) {
-  swapcontext(&contexts[capacity].state, &contexts[fiber].state);
-}
-
 void Fibers::switchTo(uint32_t from, uint32_t to) {
   swapcontext(&contexts[from].state, &contexts[to].state);
 }
-
-void Fibers::leave(uint32_t from) { switchTo(from, capacity); }
 
 void Fibers::prefetch(uint32_t) const {}
 
@@ -118,16 +119,9 @@ void Fibers::makeContext(uint32_t fiber) {
   contexts[fiber].stackPointer = frame;
 }
 
-void Fibers::enter(uint32_t fiber) {
-  rotaSwitchFiber(&contexts[capacity].stackPointer,
-                  contexts[fiber].stackPointer);
-}
-
 void Fibers::switchTo(uint32_t from, uint32_t to) {
   rotaSwitchFiber(&contexts[from].stackPointer, contexts[to].stackPointer);
 }
-
-void Fibers::leave(uint32_t from) { switchTo(from, capacity); }
 
 void Fibers::prefetch(uint32_t fiber) const {
   const char *top = static_cast<char *>(contexts[fiber].stackPointer);
@@ -136,6 +130,22 @@ void Fibers::prefetch(uint32_t fiber) const {
 }
 
 #endif
+
+void Fibers::enter(uint32_t fiber) {
+#ifdef ROTA_FIBERS_THREAD_SANITIZER
+  // The sanitizer keeps the calls of a thread. A fiber that ends returns from
+  // none of its own: they are those of a thread that ends, too.
+  void *caller = __tsan_get_current_fiber(), *fibers = __tsan_create_fiber(0);
+  __tsan_switch_to_fiber(fibers, 0);
+  switchTo(capacity, fiber);
+  __tsan_switch_to_fiber(caller, 0);
+  __tsan_destroy_fiber(fibers);
+#else
+  switchTo(capacity, fiber);
+#endif
+}
+
+void Fibers::leave(uint32_t from) { switchTo(from, capacity); }
 
 Fibers::Fibers(Body body, void *owner) : body(body), owner(owner) {}
 
