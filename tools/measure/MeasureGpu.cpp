@@ -257,7 +257,7 @@ void GpuMeasurement::measureProducts(GpuWork &work) {
       best = std::max(best, product.size.flops() / product.seconds);
     setPeak(name, best);
     if (type == ROTA_BF16) {
-      mlir::MLIRContext context;
+      mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
       double error =
           fitProducts(machine, products, mlir::BFloat16Type::get(&context));
       std::string source = fmt::format(
