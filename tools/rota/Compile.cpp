@@ -139,6 +139,8 @@ int compileThenRun(Command verb, RunOptions options,
 
 int runCompile(const RunOptions &given) {
   RunOptions options = given;
+  if (ExitCode code = findDocumentEnd(options))
+    return code;
   bool toFile = options.emit == Level::Executable;
   std::string output = !options.output.empty() ? options.output
                        : toFile                ? "trainer"

@@ -3,7 +3,6 @@
 // `rota eval`: compile a trainer and become its `eval`.
 #include "tools/rota/Compile.h"
 #include "tools/rota/Verbs.h"
-#include "tools/rota/data/TokenizeData.h"
 
 namespace rota {
 
@@ -13,9 +12,6 @@ int runEval(const RunOptions &given) {
   auto model = std::make_unique<CheckpointModel>();
   if (!model->complete(options, error))
     return reportBadInput(error);
-  if (options.documentMask && !options.compiler.build.documentEnd)
-    if (ExitCode code = findDocumentEnd(options))
-      return code;
   // The loss of an evaluation is the cross-entropy alone.
   options.compiler.build.predictionLoss = 0;
   return compileThenRun(Command::Eval, std::move(options), std::move(model));

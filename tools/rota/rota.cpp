@@ -7,7 +7,6 @@
 #include "tools/rota/Docs.h"
 #include "tools/rota/Verbs.h"
 #include "tools/rota/Version.h"
-#include "tools/rota/data/TokenizeData.h"
 
 #include <fmt/format.h>
 
@@ -69,10 +68,6 @@ static int runVerb(const Verb &verb, int count, const char *const *arguments) {
   if (std::optional<int> code =
           parseRunOptions(verb.command, count, arguments, options))
     return *code;
-  // The run of a checkpoint says it to an evaluation.
-  if (options.documentMask && verb.command != Command::Eval)
-    if (ExitCode code = findDocumentEnd(options))
-      return code;
   return verb.run(options);
 }
 

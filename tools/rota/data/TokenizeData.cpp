@@ -17,6 +17,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
+#include <utility>
 
 namespace rota {
 
@@ -114,7 +115,7 @@ namespace {
 /// The texts of a run and the tokenizer for them.
 class TextData {
 public:
-  explicit TextData(const RunOptions &options)
+  explicit TextData(RunOptions &options)
       : options(options), isFirst(findLaunch().process == 0) {
     fs::path model = options.compiler.model;
     std::error_code unknown;
@@ -130,20 +131,12 @@ public:
       tokenizerPath = *path;
   }
 
-  /// The end token of documents. Throws InputError where there is none.
-  int32_t documentEnd() {
-    std::optional<int32_t> token = findDocumentEnd();
-    std::string error = "'document-mask': expected an end token, after which a "
-                        "document ends";
-    if (!token)
-      throw InputError(fmt::format(
-          "{}, got none; '--end-token' names it, {}", error,
-          tokenizerPath.empty() ? "without a tokenizer by its number"
-                                : "out of '" + tokenizerPath + "'"));
-    if (int64_t tokens = vocabulary(); tokens > 0 && *token >= tokens)
-      throw InputError(fmt::format("{}, below the vocabulary of {}, got {}",
-                                   error, tokens, *token));
-    return *token;
+  /// Sets the end token of documents that the options keep apart. Throws
+  /// InputError where there is none.
+  void setDocumentEnd() {
+    std::optional<int32_t> &end = options.compiler.build.documentEnd;
+    if (options.documentMask && !end)
+      end = documentEnd();
   }
 
   /// The items with files of tokens in the place of texts.
@@ -163,10 +156,25 @@ public:
   }
 
 private:
+  int32_t documentEnd() {
+    std::optional<int32_t> token = findDocumentEnd();
+    std::string error = "'document-mask': expected an end token, after which a "
+                        "document ends";
+    if (!token)
+      throw InputError(fmt::format(
+          "{}, got none; '--end-token' names it, {}", error,
+          tokenizerPath.empty() ? "without a tokenizer by its number"
+                                : "out of '" + tokenizerPath + "'"));
+    if (int64_t tokens = vocabulary(); tokens > 0 && *token >= tokens)
+      throw InputError(fmt::format("{}, below the vocabulary of {}, got {}",
+                                   error, tokens, *token));
+    return *token;
+  }
+
   std::optional<int32_t> findDocumentEnd() {
     if (!tokenizerPath.empty()) {
-      auto opened = openTokenizer(tokenizerPath);
-      return findEndToken(options, *opened, readSettings(*opened));
+      const Tokenizer &words = opened();
+      return findEndToken(options, words, readSettings(words));
     }
     if (options.endToken == kNoToken)
       return std::nullopt;
@@ -204,21 +212,26 @@ private:
     return text;
   }
 
-  /// The tokenizer, which is opened for the first text.
+  const Tokenizer &opened() {
+    if (!tokenizer)
+      tokenizer = tokenizerPath.empty() ? makeByteTokenizer()
+                                        : openTokenizer(tokenizerPath);
+    return *tokenizer;
+  }
+
+  /// The tokenizer of texts. Names it on standard error at the first text.
   const Tokenizer &tokenizerOf(const DataItem &item) {
-    if (tokenizer)
-      return *tokenizer;
+    if (std::exchange(isNamed, true))
+      return opened();
     if (int64_t tokens = vocabulary(); tokenizerPath.empty() && tokens > kBytes)
       throw InputError(fmt::format(
           "'{}': expected --tokenizer, or a tokenizer in the folder of the "
           "model, whose vocabulary of {} is not that of bytes",
           item.path, tokens));
-    tokenizer = tokenizerPath.empty() ? makeByteTokenizer()
-                                      : openTokenizer(tokenizerPath);
     if (isFirst && !options.json)
       fmt::print(stderr, "note: 'tokenizer': {}\n",
-                 describe(textRequest(options, *tokenizer)));
-    return *tokenizer;
+                 describe(textRequest(options, opened())));
+    return opened();
   }
 
   /// 0: not known.
@@ -251,24 +264,26 @@ private:
 
   static constexpr int64_t kBytes = 256; // vocabulary of a model of bytes
 
-  const RunOptions &options;
-  const bool isFirst;        // of the processes of a launcher
-  fs::path config;           // of the model; empty: it has none
-  std::string tokenizerPath; // empty: none
-  std::unique_ptr<Tokenizer> tokenizer;
+  RunOptions &options;
+  const bool isFirst;                   // of the processes of a launcher
+  fs::path config;                      // of the model; empty: it has none
+  std::string tokenizerPath;            // empty: none
+  std::unique_ptr<Tokenizer> tokenizer; // null: not opened yet
+  bool isNamed = false;                 // on standard error
 };
 
 } // namespace
 
 ExitCode findDocumentEnd(RunOptions &options) {
-  return reportErrors([&] {
-    options.compiler.build.documentEnd = TextData(options).documentEnd();
-  });
+  if (!options.documentMask)
+    return kExitSuccess;
+  return reportErrors([&] { TextData(options).setDocumentEnd(); });
 }
 
 ExitCode tokenizeData(RunOptions &options) {
   return reportErrors([&] {
     TextData texts(options);
+    texts.setDocumentEnd();
     std::vector<std::string> data = texts.replace(options.data);
     options.validation.data = texts.replace(options.validation.data);
     options.data = data;

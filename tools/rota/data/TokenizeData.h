@@ -25,13 +25,14 @@ void showProgress(const TokenProgress &progress, double share);
 /// Ends that line.
 void endProgress();
 
-/// Finds the end token of documents that 'document-mask' keeps apart: that of
-/// the tokenizer, or a number. Prints an error.
+/// Finds the end token of documents that 'document-mask', where given, keeps
+/// apart: that of the tokenizer, or a number. Prints an error.
 ExitCode findDocumentEnd(RunOptions &options);
 
 /// Makes tokens of the texts among a run's data, or finds them where an earlier
 /// run kept them, and puts their files in the place of the texts: trainers read
-/// tokens alone. Prints an error.
+/// tokens alone. Finds the end token of documents, too, unless it is known.
+/// Prints an error.
 ExitCode tokenizeData(RunOptions &options);
 
 } // namespace rota

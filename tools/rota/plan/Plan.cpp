@@ -8,6 +8,7 @@
 #include "tools/planner/StateTable.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Requests.h"
+#include "tools/rota/data/TokenizeData.h"
 #include "tools/rota/plan/ExportPlan.h"
 #include "tools/rota/plan/PlanExcess.h"
 #include "tools/rota/plan/PlanReport.h"
@@ -18,7 +19,10 @@
 
 namespace rota {
 
-int runPlan(const RunOptions &options) {
+int runPlan(const RunOptions &given) {
+  RunOptions options = given;
+  if (ExitCode code = findDocumentEnd(options))
+    return code;
   if (options.search)
     return runSearch(options);
   const PlanRequest asked = planRequest(options);
