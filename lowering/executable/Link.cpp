@@ -13,7 +13,10 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/Signals.h"
 
+#include <cstdio>
 #include <deque>
+#include <dlfcn.h>
+#include <link.h>
 
 using namespace mlir;
 namespace fs = llvm::sys::fs;
@@ -57,13 +60,37 @@ bool hasLld(StringRef driver) {
   return path::filename(driver).starts_with("clang++-22");
 }
 
+/// The folder of the C library that this program runs with, in which systems
+/// keep the start files of programs, too.
+std::string libraryFolder() {
+  Dl_info library;
+  if (!dladdr(reinterpret_cast<void *>(&std::puts), &library))
+    return "";
+  return path::parent_path(library.dli_fname).str();
+}
+
+/// The loader that this program names, as a trainer will. Empty where it has
+/// none.
+std::string loaderPath() {
+  std::string loader;
+  auto find = [](dl_phdr_info *program, size_t, void *loader) {
+    for (int i = 0; i < program->dlpi_phnum; ++i)
+      if (program->dlpi_phdr[i].p_type == PT_INTERP)
+        *static_cast<std::string *>(loader) = reinterpret_cast<const char *>(
+            program->dlpi_addr + program->dlpi_phdr[i].p_vaddr);
+    return 1; // the first one is the program, the others are libraries
+  };
+  dl_iterate_phdr(find, &loader);
+  return loader;
+}
+
 /// lld itself, as a driver starts it for a trainer that loads the runtime: a
 /// tenth of the time of a tiny trainer is the driver's. Empty on machines that
 /// keep these files elsewhere.
 std::vector<std::string> findLld(StringRef driver) {
-  const std::string libraries = "/usr/lib/x86_64-linux-gnu";
+  const std::string libraries = libraryFolder();
   const std::string start = libraries + "/Scrt1.o";
-  const std::string loader = "/lib64/ld-linux-x86-64.so.2";
+  const std::string loader = loaderPath();
   SmallString<128> lld;
   if (!hasLld(driver) || fs::real_path(driver, lld))
     return {};
