@@ -66,15 +66,27 @@ void Training::continueAfter(const ResumedRun &resumed) {
         options.validation.targetLoss));
 }
 
-/// The first state: a checkpoint's, given weights, or drawn.
+/// The first state: a checkpoint's, given weights, or drawn. A checkpoint after
+/// which no step is left needs no memory for steps.
 void Training::prepare() {
-  prepareFirstStep(rank);
-  initializeStates(rank);
+  bool isReady = false; // for a step
+  auto makeReady = [&](bool hasSteps) {
+    if (!isReady)
+      hasSteps ? prepareFirstStep(rank) : prepareGpu(rank);
+    isReady |= hasSteps;
+    initializeStates(rank);
+  };
   std::optional<ResumedRun> resumed =
-      resume(rank, {options.resume, options.checkpoints.folder, identity});
+      resume(rank, {.options = options.resume,
+                    .checkpoints = options.checkpoints.folder,
+                    .identity = identity,
+                    .prepare = [&](const RunState &state) {
+                      makeReady(state.step < end.lastStep());
+                    }});
   if (resumed) {
     continueAfter(*resumed);
   } else {
+    makeReady(/*hasSteps=*/true);
     if (weights && !weights->unused().empty())
       report.note(fmt::format(
           "'{}' holds {} tensors that this model does not have, '{}' first",

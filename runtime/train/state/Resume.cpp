@@ -109,6 +109,9 @@ std::optional<ResumedRun> CheckpointSearch::attempt(const std::string &folder) {
     checkIdentity(*checkpoint, request);
     checkTensors(*checkpoint, rank.program(), StateExtent::All);
   }
+  if (request.prepare)
+    request.prepare(checkpoint->manifest().run);
+  rank.setPosition("reading a checkpoint");
   if (isDamaged([&] { readState(rank, *checkpoint, request.extent); }))
     return std::nullopt;
   return ResumedRun{folder, checkpoint->manifest().run};

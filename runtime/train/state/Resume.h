@@ -7,6 +7,7 @@
 #include "runtime/train/options/ResumeOptions.h"
 #include "runtime/train/state/ReadState.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -26,6 +27,9 @@ struct ResumeRequest {
   // keys. Not compared where the optimizer's states are not read.
   std::map<std::string, std::string> identity;
   StateExtent extent = StateExtent::All;
+  // Called before anything is read; again, with that of an older checkpoint,
+  // where the newest is damaged. May be empty.
+  std::function<void(const RunState &)> prepare = {};
 };
 
 /// Reads the rank's part of the state from the newest whole checkpoint that the
