@@ -13,15 +13,16 @@ namespace {
 
 struct Common : NcclMembers<Common> {};
 
-/// What an NcclHandle points to.
+/// What an NcclHandle points to. Calls in streams may outlive the handle.
 struct Member {
   std::shared_ptr<Common> common;
   int rank;
   bool isAborted = false;
+  std::shared_ptr<Member> handle = nullptr; // itself, until it is ended
 };
 
 struct NcclCall {
-  Member *member;
+  std::shared_ptr<Member> member;
   cuda::StreamHandle stream;
   MemberTransfer transfer;
 };
@@ -40,12 +41,13 @@ Group &group() {
   return own;
 }
 
-Member *memberOf(NcclHandle handle) {
-  return reinterpret_cast<Member *>(handle);
+std::shared_ptr<Member> memberOf(NcclHandle handle) {
+  return reinterpret_cast<Member *>(handle)->handle;
 }
 NcclHandle makeMember(std::shared_ptr<Common> common, int rank) {
-  return reinterpret_cast<NcclHandle>(
-      new Member{std::move(common), rank, false});
+  auto member = std::make_shared<Member>(std::move(common), rank);
+  member->handle = member;
+  return reinterpret_cast<NcclHandle>(member.get());
 }
 
 /// Waits for all members; `body` runs once, when they are there. False where a
@@ -81,12 +83,12 @@ NcclResult connect(NcclHandle *result, int ranks, NcclId, int rank,
 NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
                  NcclConfig *) {
   std::unique_lock lock(mutex);
-  Member &member = *memberOf(parent);
-  Common &common = *member.common;
-  if (!meet(lock, common, member.rank, {color, key}, [&] { common.divide(); }))
+  std::shared_ptr<Member> member = memberOf(parent);
+  Common &common = *member->common;
+  if (!meet(lock, common, member->rank, {color, key}, [&] { common.divide(); }))
     return kNcclInvalidUsage;
   if (color != kNcclNoColor)
-    *result = makeMember(common.parts[color], common.numbers[member.rank]);
+    *result = makeMember(common.parts[color], common.numbers[member->rank]);
   return kNcclSuccess;
 }
 
@@ -200,12 +202,15 @@ const NcclApi &emulatedNccl() {
     filled.connect = connect;
     filled.split = split;
     filled.destroy = [](NcclHandle handle) {
-      return delete memberOf(handle), kNcclSuccess;
+      memberOf(handle)->handle = nullptr;
+      return kNcclSuccess;
     };
     filled.abort = [](NcclHandle handle) {
       std::lock_guard lock(mutex);
-      memberOf(handle)->isAborted = true; // streams may still know it
-      memberOf(handle)->common->hasLost = true;
+      std::shared_ptr<Member> member = memberOf(handle);
+      member->isAborted = true;
+      member->common->hasLost = true;
+      member->handle = nullptr;
       return kNcclSuccess;
     };
     filled.asyncError = [](NcclHandle handle, NcclResult *error) {
