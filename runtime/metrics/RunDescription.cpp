@@ -2,6 +2,8 @@
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/metrics/StepNumbers.h"
 #include "runtime/program/JsonText.h"
+#include "runtime/program/MeshText.h"
+#include "runtime/text/Text.h"
 #include "runtime/trace/PlannedTimes.h"
 
 #include <ctime>
@@ -10,6 +12,13 @@
 using nlohmann::ordered_json;
 
 namespace rota {
+
+std::string ranksText(const Program &program) {
+  std::string text = counted(rankCount(program), "rank"),
+              mesh = meshText(program.mesh);
+  bool isPlain = mesh.starts_with("stage=") && mesh.find(',') == mesh.npos;
+  return isPlain ? text : text + " (" + mesh + ")";
+}
 
 ordered_json meshJson(const Program &program) {
   ordered_json mesh = ordered_json::object();

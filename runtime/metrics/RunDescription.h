@@ -30,6 +30,8 @@ struct RunFacts {
   const std::vector<Option> &options;
 };
 
+/// "8 ranks (data=2,stage=4)"; "4 ranks" where the pipeline alone has ranks.
+std::string ranksText(const Program &program);
 /// The program's mesh as an object: the size of each axis by its name.
 nlohmann::ordered_json meshJson(const Program &program);
 /// The bytes of a rank's memory, on its device and on the host, by their use.

@@ -5,7 +5,7 @@
 
 namespace rota {
 
-/// The place of the space at which `line` is cut, behind the first `indent`
+/// The place of the space at which `line` is cut, after the first `indent`
 /// characters; npos: there is none.
 static size_t cutOf(std::string_view line, size_t width, size_t indent) {
   size_t cut = line.rfind(' ', width);

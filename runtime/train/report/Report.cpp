@@ -2,7 +2,6 @@
 #include "runtime/train/report/Report.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/JsonText.h"
-#include "runtime/program/MeshText.h"
 #include "runtime/text/Printable.h"
 #include "runtime/text/Text.h"
 #include "runtime/train/step/Skipping.h"
@@ -95,13 +94,6 @@ template <typename TextOf> static std::string columns(TextOf textOf) {
   return line;
 }
 
-/// " (data=2,stage=4)"; nothing where the pipeline alone has ranks.
-static std::string meshNote(const Program &program) {
-  std::string text = meshText(program.mesh);
-  bool isPlain = text.starts_with("stage=") && text.find(',') == text.npos;
-  return isPlain ? "" : " (" + text + ")";
-}
-
 void Report::begin(const std::string &data) {
   if (!prints)
     return;
@@ -120,9 +112,9 @@ void Report::begin(const std::string &data) {
          {"data", data},
          {"timeline", program.timeline},
          {"plan", program.plan}});
-  fmt::print("{}: {} parameters, schedule {}, {}{}, {}{}\n", program.model,
+  fmt::print("{}: {} parameters, schedule {}, {}, {}{}\n", program.model,
              grouped(program.parameterCount), program.schedule,
-             counted(rankCount(program), "rank"), meshNote(program),
+             ranksText(program),
              counted(program.microbatches, "microbatch", "es"),
              program.accumulationSteps > 1
                  ? fmt::format(", {} times a step", program.accumulationSteps)

@@ -279,7 +279,7 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
       "backward)\n{}, {}{}, {}, bubble {:.1f} %\n\n",
       program.model, grouped(program.parameterCount),
       grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
-      counted(rankCount(program), "rank"), chosenWindows(choices),
+      ranksText(program), chosenWindows(choices),
       counted(program.microbatches, "microbatch", "es"), 100 * program.bubble);
   text += describeForecast(options, report.answer.plan) + "\n";
   DivisionReport divisions = explainDivision(program, report.answer.plan.costs);
