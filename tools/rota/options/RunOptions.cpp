@@ -83,10 +83,11 @@ static std::optional<pipe::Timeline> readTimeline(const RunOptions &options) {
 
 /// The microbatches of a step when none are given: those of a file, or the
 /// fewest that the schedule takes, or 1 where the schedule does not exist.
-static int64_t defaultMicrobatches(const RunOptions &options) {
+static int64_t defaultMicrobatches(const RunOptions &options,
+                                   const std::optional<pipe::Timeline> &file) {
   const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
-  if (std::optional<pipe::Timeline> timeline = readTimeline(options))
-    return timeline->shape.microbatches;
+  if (file)
+    return file->shape.microbatches;
   pipe::ScheduleRequest request;
   request.shape.stages = int(layers.stages);
   request.shape.repeats = std::max(int(layers.repeats), 1);
@@ -122,11 +123,11 @@ static OptionMistake checkStageLayers(const RunOptions &options) {
 
 /// Sets the repeats and the placement that the schedule demands, or that a file
 /// has, where none are given.
-static void takeDemandedShape(RunOptions &options) {
+static void takeDemandedShape(RunOptions &options,
+                              const std::optional<pipe::Timeline> &file) {
   mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   pipe::Shape shape;
   shape.stages = int(layers.stages);
-  std::optional<pipe::Timeline> file = readTimeline(options);
   pipe::Shape demanded =
       file ? file->shape : pipe::demandedShape(layers.schedule, shape);
   if (!options.given.contains("repeats") && layers.layersPerChunk == 0 &&
@@ -138,9 +139,9 @@ static void takeDemandedShape(RunOptions &options) {
 }
 
 /// A file says itself how many microbatches there are.
-static OptionMistake checkFile(const RunOptions &options) {
+static OptionMistake checkFile(const RunOptions &options,
+                               const std::optional<pipe::Timeline> &file) {
   const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
-  std::optional<pipe::Timeline> file = readTimeline(options);
   if (!file || file->shape.microbatches == layers.microbatches)
     return {};
   return {"microbatches", "expected " +
@@ -249,10 +250,11 @@ static OptionMistake checkMesh(RunOptions &options) {
             "expected 1 beside 'expert-capacity', which counts the rows of "
             "whole sequences, got " +
                 std::to_string(experts.pieces)};
-  takeDemandedShape(options);
+  std::optional<pipe::Timeline> file = readTimeline(options);
+  takeDemandedShape(options, file);
   if (!options.given.contains("microbatches"))
-    compiler.schedule.microbatches = defaultMicrobatches(options);
-  if (OptionMistake mistake = checkFile(options); !mistake.option.empty())
+    compiler.schedule.microbatches = defaultMicrobatches(options, file);
+  if (OptionMistake mistake = checkFile(options, file); !mistake.option.empty())
     return mistake;
   if (OptionMistake mistake =
           checkBatch(options, size("data") * size("fsdp") * size("expert"));
