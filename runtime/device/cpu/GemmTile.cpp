@@ -197,6 +197,8 @@ GemmTileRef findGemmTile(const RotaGemm &tile) {
   return TileCache::get().get(tile);
 }
 
+Scratch &operandScratch() { return Worker::get().operands; }
+
 void runGemmTile(const GemmTile &tile, const void *a, const void *b, void *c) {
   tile.run(a, b, c);
 }

@@ -22,6 +22,9 @@ using GemmTileRef = std::shared_ptr<const GemmTile>;
 /// oneDNN does.
 GemmTileRef findGemmTile(const RotaGemm &tile);
 
+/// Memory of the calling thread for parts of operands.
+Scratch &operandScratch();
+
 /// Runs the tile on the calling thread. Throws where oneDNN does.
 void runGemmTile(const GemmTile &tile, const void *a, const void *b, void *c);
 

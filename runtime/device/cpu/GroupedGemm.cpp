@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fmt/format.h>
 #include <map>
 
 namespace rota {

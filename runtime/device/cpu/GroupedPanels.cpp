@@ -3,6 +3,7 @@
 // Products of experts by a PanelProduct, which takes an expert's rows of all
 // sequences where they lie: the matrix is packed once for all of them, and its
 // gradient is added to once.
+#include "runtime/device/cpu/GemmTile.h"
 #include "runtime/device/cpu/GroupedCall.h"
 #include "runtime/device/cpu/PanelProduct.h"
 
@@ -11,11 +12,6 @@ namespace rota {
 /// Experts have unequal rows, so threads end together only with some more
 /// pieces than products of equal rows need.
 static constexpr int64_t kTilesOfThread = 8;
-
-static Scratch &scratchOfThread() {
-  thread_local Scratch scratch;
-  return scratch;
-}
 
 void multiplyByPanels(const GroupedCall &call, const PanelKernels &kernels) {
   const RotaGroupedGemm &g = call.g;
@@ -31,7 +27,7 @@ void multiplyByPanels(const GroupedCall &call, const PanelKernels &kernels) {
                                                call.bytesA();
                   PanelProduct(tile, kernels)
                       .run(call.a, b, call.c + from * call.bytesC(),
-                           part.stretches, scratchOfThread());
+                           part.stretches, operandScratch());
                 });
 }
 
@@ -74,7 +70,7 @@ void sumByPanels(const GroupedCall &call, const PanelKernels &kernels) {
           return clear(tile, c);
         PanelProduct(tile, kernels)
             .run(call.a + fromA * call.bytesA(), call.b + fromB * call.bytesA(),
-                 c, stretches, scratchOfThread());
+                 c, stretches, operandScratch());
       });
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/device/GemmShape.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace rota {
 namespace {
@@ -30,6 +31,25 @@ PanelSource partOf(PanelSource source, const RowStretch &part) {
   source.data += part.first * source.strideK;
   source.k = part.count;
   return source;
+}
+
+/// Elements of k that whole pairs of these have.
+int64_t inPairs(const RowStretch &stretch) {
+  return 2 * ceilDiv(stretch.count, 2);
+}
+
+/// Elements [first, first + count) of k as they are counted in depthOf.
+std::vector<RowStretch> partOfK(std::span<const RowStretch> rows, int64_t first,
+                                int64_t count) {
+  std::vector<RowStretch> parts;
+  for (const RowStretch &stretch : rows) {
+    int64_t from = std::max<int64_t>(first, 0),
+            to = std::min(first + count, stretch.count);
+    if (from < to)
+      parts.push_back({stretch.first + from, to - from});
+    first -= inPairs(stretch);
+  }
+  return parts;
 }
 
 /// Columns of B, or rows of A, from `first` on.
@@ -77,9 +97,9 @@ private:
 
 /// A part of k.
 struct PanelProduct::Block {
-  PanelSource a, b;              // the whole operands
-  std::span<const RowStretch> m; // rows of A and C
-  Stretches k, nextK;            // of this part of k, and of the next
+  PanelSource a, b;                 // the whole operands
+  std::span<const RowStretch> m;    // rows of A and C
+  std::vector<RowStretch> k, nextK; // of this part of k, and of the next
   PanelResult c;
   bool hasSums; // C has rows of `m` one after another
   int64_t pairs;
@@ -106,12 +126,13 @@ public:
     if (parts.empty() || columns <= 0)
       return;
     areNeighbours = source.strideColumn == elementBytes(ROTA_BF16);
-    left = areNeighbours ? 0 : columns;
-    for (const RowStretch &part : parts)
-      if (areNeighbours)
+    int64_t elements = areNeighbours ? columns : parts.front().count;
+    bytes = elements * elementBytes(ROTA_BF16);
+    if (!areNeighbours)
+      left = columns;
+    else
+      for (const RowStretch &part : parts)
         left += part.count;
-    bytes = (areNeighbours ? columns : parts.front().count) *
-            elementBytes(ROTA_BF16);
     some = ceilDiv(left, steps);
   }
 
@@ -187,23 +208,8 @@ int64_t PanelProduct::pairsOf(int64_t k) const {
 int64_t PanelProduct::depthOf(std::span<const RowStretch> rows) {
   int64_t depth = 0;
   for (const RowStretch &stretch : rows)
-    depth += 2 * ceilDiv(stretch.count, 2);
+    depth += inPairs(stretch);
   return depth;
-}
-
-/// Elements [first, first + count) of k as they are counted in depthOf.
-PanelProduct::Stretches PanelProduct::partOfK(std::span<const RowStretch> rows,
-                                              int64_t first,
-                                              int64_t count) const {
-  Stretches parts;
-  for (const RowStretch &stretch : rows) {
-    int64_t from = std::max<int64_t>(first, 0),
-            to = std::min(first + count, stretch.count);
-    if (from < to)
-      parts.push_back({stretch.first + from, to - from});
-    first -= 2 * ceilDiv(stretch.count, 2);
-  }
-  return parts;
 }
 
 void PanelProduct::run(const void *a, const void *b, void *c,
@@ -247,7 +253,9 @@ void PanelProduct::run(const void *a, const void *b, void *c,
       block.c.adds |= first > 0;
     addBlock(block);
   }
-  for (const RowStretch &stretch : keepsSums ? m : m.first(0)) {
+  if (!keepsSums)
+    return;
+  for (const RowStretch &stretch : m) {
     kernels->store(sums, g.n, stretch.count, g.n,
                    rowsOf(result, stretch.first));
     sums += stretch.count * g.n;

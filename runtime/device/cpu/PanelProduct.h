@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace rota {
 
@@ -50,9 +49,6 @@ private:
   struct Block;
   struct ColumnGroup;
   class Prefetch;
-  using Stretches = std::vector<RowStretch>;
-  Stretches partOfK(std::span<const RowStretch> rows, int64_t first,
-                    int64_t count) const;
   void addBlock(const Block &block) const;
   void multiplyInPlace(ColumnGroup &group, const RowStretch &rows,
                        int64_t row) const;
