@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of random configurations on this host beside those that `rota plan` predicts for the machine that `rota machine
-measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. The host is measured
-before and after each configuration, because its speed drifts by more than predictions err, and the mean of both predictions
-counts. The measured time is the median of the steps after the first two, beside the least, which other programs change
-less."""
+measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. A host's speed may drift
+by more than predictions err, so each configuration is trained for some seconds before and after the host is measured. The
+measured time is the median of the steps of both runs, without the first two of each, beside the least, which other programs
+change less."""
 import argparse
 import json
+import math
 import os
 import random
 import statistics
@@ -18,7 +19,7 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("machine", nargs="?", help="the file that `rota machine measure -o` wrote, for all configurations")
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--steps", type=int, default=7)
+parser.add_argument("--run-seconds", type=float, default=8, help="of each of a configuration's two runs, as predicted")
 parser.add_argument("--seconds", type=float, default=1e9, help="no configuration begins after this time")
 options = parser.parse_args()
 
@@ -66,14 +67,9 @@ def predict(arguments, machine):
         return json.loads(run([ROTA, "plan", *arguments, "--machine", path, "--json"]))["step_seconds"]
 
 
-def measure(arguments, folder, tokens):
+def steps(trainer, tokens, count, tokens_of_step):
     """Seconds of each step after the first two."""
-    trainer = os.path.join(folder, "trainer")
-    compile_trainer(arguments, trainer)
-    events = train(trainer, tokens, options.steps, ["--eval-interval", "0"])
-    tokens_of_step = int(arguments[arguments.index("--batch-size") + 1]) * int(
-        arguments[arguments.index("--sequence-length") + 1])
-    return [tokens_of_step / event["tokens_per_second"] for event in events
+    return [tokens_of_step / event["tokens_per_second"] for event in train(trainer, tokens, count, ["--eval-interval", "0"])
             if event["event"] == "step" and event["step"] > 2]
 
 
@@ -90,11 +86,15 @@ while len(errors) < options.configurations and os.times().elapsed - begin < opti
         arguments = ["--model", model, *arguments]
         if subprocess.run([ROTA, "plan", *arguments], capture_output=True).returncode:
             continue  # a mesh that does not divide the model, a schedule that takes other microbatches
-        predicted = predict(arguments, machine)
-        seconds = measure(arguments, folder, random_tokens(folder, 2048))
+        trainer, tokens = os.path.join(folder, "trainer"), random_tokens(folder, 2048)
+        compile_trainer(arguments, trainer)
+        count = 2 + math.ceil(options.run_seconds / predict(arguments, machine))
+        size = math.prod(int(arguments[arguments.index(flag) + 1]) for flag in ("--batch-size", "--sequence-length"))
+        seconds = steps(trainer, tokens, count, size)
         if not given:
             machine = measured_machine()
-            predicted = statistics.mean([predicted, predict(arguments, machine)])
+        predicted = predict(arguments, machine)
+        seconds += steps(trainer, tokens, count, size)
     measured = statistics.median(seconds)
     errors.append(predicted / measured - 1)
     print(f"{1e3 * measured:>6.0f} ms {1e3 * min(seconds):>6.0f} ms {1e3 * predicted:>6.0f} ms {errors[-1]:>+7.1%}  {family} {' '.join(arguments[2:])}",

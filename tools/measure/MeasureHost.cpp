@@ -14,7 +14,7 @@ namespace rota {
 namespace {
 
 /// All is measured so often, at different times.
-constexpr int kRounds = 3;
+constexpr int kRounds = 5;
 
 /// The name that the operating system gives the processor.
 std::string processorName() {

@@ -33,7 +33,8 @@ constexpr int64_t kSharedSizes[] = {128, 512, 2048};
 Repeated makeProduct(const RotaGemm &gemm, Cores *cores) {
   struct Work {
     RotaGemm gemm;
-    int64_t a = 4 * gemm.m * gemm.k, b = 4 * gemm.k * gemm.n; // bytes
+    int64_t element = gemm.typeB == ROTA_F32 ? 4 : 2;
+    int64_t a = element * gemm.m * gemm.k, b = element * gemm.k * gemm.n;
     int64_t copy = a + b + 4 * gemm.m * gemm.n;
     WorkMemory memory{copy * copiesOf(copy)};
     int64_t next = 0;
