@@ -2,6 +2,7 @@
 //
 // Registration of the rota dialect, and its custom assembly.
 #include "ir/rota/Assembly.h"
+#include "ir/rota/cost/MachineReads.h"
 #include "ir/rota/experts/Experts.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -58,6 +59,7 @@ static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
 #include "ir/rota/ExpertOps.cpp.inc"
 
 void RotaDialect::initialize() {
+  addInterfaces<MachineReads>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "ir/rota/RotaAttributes.cpp.inc"

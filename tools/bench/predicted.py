@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of random configurations on this host beside those that `rota plan` predicts for the machine that `rota machine
 measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. A host's speed may drift
-by more than predictions err, so each configuration is trained for some seconds before and after the host is measured. The
-measured time is the median of the steps of both runs, without the first two of each, beside the least, which other programs
-change less."""
+by more than predictions err, so each configuration is trained and the host is measured in turn, for some seconds each: one
+process sleeps while the other works. The measured time is the median of the steps after the first two, beside the least,
+which other programs change less."""
 import argparse
 import json
 import math
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
+import time
 
-from common import ROTA, compile_trainer, model_of, random_tokens, run, temporary, train
+from common import ROTA, compile_trainer, model_of, random_tokens, run, temporary, train_command
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("machine", nargs="?", help="the file that `rota machine measure -o` wrote, for all configurations")
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--run-seconds", type=float, default=8, help="of each of a configuration's two runs, as predicted")
+parser.add_argument("--turn", type=float, default=3, help="seconds that a trainer runs at a time, at least six steps")
+parser.add_argument("--measure", default="50", help="seconds in which the host is measured, in five turns")
 parser.add_argument("--seconds", type=float, default=1e9, help="no configuration begins after this time")
 options = parser.parse_args()
 
@@ -50,11 +53,19 @@ def draw(choose):
     return choose.choice(list(FAMILIES)), arguments
 
 
-def measured_machine():
-    """The text of the file of this host as it is now."""
+def measured_machine(between=lambda: None):
+    """The text of the file of this host as it is now. Calls `between` after each round but the last, while nothing is measured."""
     with temporary() as folder:
         path = os.path.join(folder, "here.json")
-        run([ROTA, "machine", "measure", "-o", path])
+        command = [ROTA, "machine", "measure", "-o", path, "--seconds", options.measure]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            for line in process.stderr:
+                if "memory" in line and "round 1 " not in line:
+                    process.send_signal(signal.SIGSTOP)
+                    between()
+                    process.send_signal(signal.SIGCONT)
+        if process.returncode:
+            sys.exit(f"{' '.join(command)} failed")
         return open(path).read()
 
 
@@ -67,10 +78,25 @@ def predict(arguments, machine):
         return json.loads(run([ROTA, "plan", *arguments, "--machine", path, "--json"]))["step_seconds"]
 
 
-def steps(trainer, tokens, count, tokens_of_step):
-    """Seconds of each step after the first two."""
-    return [tokens_of_step / event["tokens_per_second"] for event in train(trainer, tokens, count, ["--eval-interval", "0"])
-            if event["event"] == "step" and event["step"] > 2]
+def measure(trainer, tokens, tokens_of_step, turn):
+    """Seconds of each step after the first two, and the host's file, both measured in turn."""
+    path = trainer + ".steps"
+    with open(path, "w") as output, subprocess.Popen(train_command(trainer, tokens, 1 << 20, ["--eval-interval", "0"]),
+                                                     stdout=output) as process:
+        def run_for_a_turn():
+            process.send_signal(signal.SIGCONT)
+            time.sleep(turn)
+            process.send_signal(signal.SIGSTOP)
+        time.sleep(2)  # the start and the first steps
+        run_for_a_turn()
+        machine = given or measured_machine(run_for_a_turn)
+        run_for_a_turn()
+        process.kill()
+    events = [json.loads(line) for line in open(path) if line.endswith("}\n")]
+    seconds = [tokens_of_step / event["tokens_per_second"] for event in events
+               if event["event"] == "step" and event["step"] > 2]
+    # Without the steps that slept while the host was measured, for some seconds.
+    return [each for each in seconds if each < 3 * statistics.median(seconds)], machine
 
 
 choose = random.Random(options.seed)
@@ -88,13 +114,9 @@ while len(errors) < options.configurations and os.times().elapsed - begin < opti
             continue  # a mesh that does not divide the model, a schedule that takes other microbatches
         trainer, tokens = os.path.join(folder, "trainer"), random_tokens(folder, 2048)
         compile_trainer(arguments, trainer)
-        count = 2 + math.ceil(options.run_seconds / predict(arguments, machine))
         size = math.prod(int(arguments[arguments.index(flag) + 1]) for flag in ("--batch-size", "--sequence-length"))
-        seconds = steps(trainer, tokens, count, size)
-        if not given:
-            machine = measured_machine()
+        seconds, machine = measure(trainer, tokens, size, max(options.turn, 6 * predict(arguments, machine)))
         predicted = predict(arguments, machine)
-        seconds += steps(trainer, tokens, count, size)
     measured = statistics.median(seconds)
     errors.append(predicted / measured - 1)
     print(f"{1e3 * measured:>6.0f} ms {1e3 * min(seconds):>6.0f} ms {1e3 * predicted:>6.0f} ms {errors[-1]:>+7.1%}  {family} {' '.join(arguments[2:])}",

@@ -8,9 +8,12 @@
 #include "ir/rota/cost/Machine.h"
 #include "tools/bench/CompiledOp.h"
 #include "tools/measure/Team.h"
+#include "tools/measure/WorkMemory.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace rota {
 
@@ -35,13 +38,28 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
 /// The date of a measurement: "2026-11-26".
 std::string today();
 
+/// Memory of a thread's products, kept from one to the next. Operands keep
+/// their values; results are added to.
+struct ProductMemory {
+  std::optional<WorkMemory> operands, results;
+
+  /// Makes it at least so large, on the thread that uses it.
+  void provide(int64_t operandBytes, int64_t resultBytes) {
+    if (!operands || operands->bytes() < operandBytes)
+      operands.emplace(operandBytes);
+    if (!results || results->bytes() < resultBytes)
+      results.emplace(resultBytes);
+  }
+};
+
 /// What the rounds of a measurement share.
 struct HostRounds {
-  explicit HostRounds(int cores) : cores(cores), team(cores) {}
+  explicit HostRounds(int cores) : cores(cores), team(cores), products(cores) {}
 
   int cores;
   Cores team; // for work that is divided among all cores
   MedianTimes times;
+  std::vector<ProductMemory> products;                           // by thread
   std::map<std::string, std::unique_ptr<bench::CompiledOp>> ops; // by source
 };
 

@@ -7,7 +7,6 @@
 #include "tools/measure/MeasureHost.h"
 #include "tools/measure/Products.h"
 #include "tools/measure/Team.h"
-#include "tools/measure/WorkMemory.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -19,8 +18,8 @@ namespace {
 using mlir::rota::MeasuredProduct;
 using mlir::rota::ProductSize;
 
-/// Sizes of each of m, n, k.
-constexpr int64_t kSizes[] = {32, 128, 512, 2048};
+/// Sizes of each of m, n, k: close together where the rate depends on them.
+constexpr int64_t kSizes[] = {32, 64, 128, 256, 512, 2048};
 /// Those that are measured first, whatever the time.
 constexpr int64_t kFirstSizes[] = {128, 512};
 
@@ -28,28 +27,32 @@ constexpr int64_t kFirstSizes[] = {128, 512};
 /// products of a core of their own is taken from them.
 constexpr int64_t kSharedSizes[] = {128, 512, 2048};
 
-/// One product with operands of its own. Each call takes the next copy of them.
-/// `cores` divide it; null: all is done on the calling thread.
-Repeated makeProduct(const RotaGemm &gemm, Cores *cores) {
+/// One product with operands in `memory`. Each call takes the next copy of
+/// them. `cores` divide it; null: all is done on the calling thread.
+Repeated makeProduct(const RotaGemm &gemm, Cores *cores,
+                     ProductMemory &memory) {
   struct Work {
     RotaGemm gemm;
+    ProductMemory &memory;
+    RotaContext context = {};
     int64_t element = gemm.typeB == ROTA_F32 ? 4 : 2;
     int64_t a = element * gemm.m * gemm.k, b = element * gemm.k * gemm.n;
-    int64_t copy = a + b + 4 * gemm.m * gemm.n;
-    WorkMemory memory{copy * copiesOf(copy)};
-    int64_t next = 0;
-    RotaContext context = {};
+    int64_t c = 4 * gemm.m * gemm.n; // bytes, as a and b
+    int64_t copies = copiesOf(a + b + c), next = 0;
 
-    Work(const RotaGemm &gemm, Cores *cores) : gemm(gemm) {
-      context.cores = cores;
-    }
+    Work(const RotaGemm &gemm, ProductMemory &memory)
+        : gemm(gemm), memory(memory) {}
   };
-  auto work = std::make_shared<Work>(gemm, cores);
+  auto work = std::make_shared<Work>(gemm, memory);
+  work->context.cores = cores;
+  memory.provide(work->copies * (work->a + work->b), work->copies * work->c);
   return [work] {
-    int64_t place = work->next, b = place + work->a, c = b + work->b;
-    multiplyOnCpu(&work->context, work->gemm, work->memory.at(place),
-                  work->memory.at(b), work->memory.at(c));
-    work->next = (place + work->copy) % work->memory.bytes();
+    int64_t operands = work->next * (work->a + work->b);
+    multiplyOnCpu(&work->context, work->gemm,
+                  work->memory.operands->at(operands),
+                  work->memory.operands->at(operands + work->a),
+                  work->memory.results->at(work->next * work->c));
+    work->next = (work->next + 1) % work->copies;
   };
 }
 
@@ -88,9 +91,13 @@ double secondsOfForms(const ProductSize &size, int32_t type, CoreUse use,
     total +=
         use == CoreUse::OneEach
             ? secondsTogether(host.cores, each,
-                              [&](int) { return makeProduct(gemm, nullptr); })
-            : host.cores *
-                  secondsShared(host.team, each, makeProduct(gemm, &host.team));
+                              [&](int thread) {
+                                return makeProduct(gemm, nullptr,
+                                                   host.products[thread]);
+                              })
+            : host.cores * secondsShared(host.team, each,
+                                         makeProduct(gemm, &host.team,
+                                                     host.products.front()));
   }
   return total;
 }
@@ -111,9 +118,9 @@ void measureSizes(std::vector<MeasuredProduct> &products,
   for (const auto &[index, size] : llvm::enumerate(sizes)) {
     double left = seconds - watch.seconds();
     double work = double(formsOf(size).size()) * size.flops() * host.cores;
-    // Warming up and three repetitions of each form, where they fit.
+    // Warming up and one repetition of each form, where they fit.
     bool isFirst = index < 8; // all of kFirstSizes
-    if (!isFirst && 4 * work > left * last)
+    if (!isFirst && 2 * work > left * last)
       continue;
     double each = std::max(left, 0.0) / double(sizes.size() - index) / 2;
     double time = secondsOfForms(size, type, use, host, each);

@@ -14,7 +14,7 @@ namespace {
 
 /// A sample is at least this long: the clocks are read in some 100 ns.
 constexpr double kLeastSample = 300e-6;
-constexpr size_t kLeastSamples = 3, kMostSamples = 200;
+constexpr size_t kMostSamples = 200;
 
 double wallSeconds() {
   return std::chrono::duration<double>(
@@ -35,7 +35,7 @@ std::vector<double> sample(double budget, const Repeated &run,
   std::vector<double> samples;
   double begin = wallSeconds();
   int repeat = 1;
-  while (samples.size() < kLeastSamples ||
+  while (samples.empty() ||
          (samples.size() < kMostSamples && wallSeconds() - begin < budget)) {
     double start = clock();
     for (int i = 0; i < repeat; ++i)

@@ -24,7 +24,7 @@ using Repeated = std::function<void()>;
 /// for work with memory of its own. Returns the seconds in which each thread
 /// does its work once: the harmonic mean of the threads' medians. They are
 /// seconds of processor time, so that other programs count less. Ends after
-/// some `budget` seconds, after three repetitions at least.
+/// some `budget` seconds, after one repetition at least.
 double secondsTogether(int cores, double budget,
                        const std::function<Repeated(int thread)> &make);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Machines as attributes of modules.
-#include "ir/rota/cost/Machine.h"
+#include "ir/rota/cost/MachineReads.h"
 #include "ir/rota/sharding/Sharding.h"
 
 #include "llvm/Support/JSON.h"
@@ -54,6 +54,26 @@ static json::Value jsonOf(Attribute attribute) {
   return nullptr;
 }
 
+const MachineReads::Read &MachineReads::of(DictionaryAttr dictionary,
+                                           int64_t ranks) const {
+  std::lock_guard lock(mutex);
+  auto [place, isNew] =
+      reads.try_emplace({dictionary.getAsOpaquePointer(), ranks});
+  Read &read = place->second;
+  if (isNew) {
+    read.machine = Machine::read(jsonOf(dictionary), read.error);
+    if (read.machine)
+      read.machine = read.machine->sharedBy(ranks);
+  }
+  return read;
+}
+
+static const MachineReads::Read &read(DictionaryAttr dictionary,
+                                      int64_t ranks) {
+  auto *dialect = dictionary.getContext()->getLoadedDialect<RotaDialect>();
+  return dialect->getRegisteredInterface<MachineReads>()->of(dictionary, ranks);
+}
+
 Machine rota::machineOf(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
@@ -63,9 +83,7 @@ Machine rota::machineOf(Operation *op) {
              : DictionaryAttr();
   if (!attribute)
     return {};
-  std::string error;
-  auto machine = Machine::read(jsonOf(attribute), error);
-  return machine ? machine->sharedBy(meshOf(op).getRanks()) : Machine();
+  return read(attribute, meshOf(op).getRanks()).machine.value_or(Machine());
 }
 
 LogicalResult RotaDialect::verifyOperationAttribute(Operation *op,
@@ -76,10 +94,10 @@ LogicalResult RotaDialect::verifyOperationAttribute(Operation *op,
   if (!dictionary || !isa<ModuleOp>(op))
     return op->emitOpError("expected '") << attribute.getName().getValue()
                                          << "' to be a dictionary of a module";
-  std::string error;
-  if (!Machine::read(jsonOf(dictionary), error))
+  const MachineReads::Read &found = read(dictionary, /*ranks=*/1);
+  if (!found.machine)
     return op->emitOpError("'")
-           << attribute.getName().getValue() << "': " << error;
+           << attribute.getName().getValue() << "': " << found.error;
   return success();
 }
 

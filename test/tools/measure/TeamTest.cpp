@@ -30,7 +30,7 @@ TEST(Team, EachThreadRepeatsWorkOfItsOwn) {
   EXPECT_GT(seconds, 0);
   EXPECT_EQ(std::set<std::thread::id>(ids, ids + kThreads).size(), kThreads);
   for (int each : calls)
-    EXPECT_GE(each, 4); // one before the three that are measured
+    EXPECT_GE(each, 2); // one before those that are measured
 }
 
 TEST(Team, SharedWorkHasTheCoresOfTheTeam) {
