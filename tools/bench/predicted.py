@@ -87,11 +87,15 @@ def measure(trainer, tokens, tokens_of_step, turn):
             process.send_signal(signal.SIGCONT)
             time.sleep(turn)
             process.send_signal(signal.SIGSTOP)
-        time.sleep(2)  # the start and the first steps
-        run_for_a_turn()
-        machine = given or measured_machine(run_for_a_turn)
-        run_for_a_turn()
-        process.kill()
+        try:
+            time.sleep(2)  # the start and the first steps
+            run_for_a_turn()
+            machine = given or measured_machine(run_for_a_turn)
+            run_for_a_turn()
+        finally:
+            process.kill()
+    if process.returncode != -signal.SIGKILL:
+        sys.exit(f"{trainer} ended with {process.returncode}")
     events = [json.loads(line) for line in open(path) if line.endswith("}\n")]
     seconds = [tokens_of_step / event["tokens_per_second"] for event in events
                if event["event"] == "step" and event["step"] > 2]
