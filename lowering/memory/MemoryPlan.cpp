@@ -76,6 +76,9 @@ static void addLossAxis(Program &program) {
 
 static bool planStage(StagePlan &&plan) {
   plan.drafts.resize(plan.row.size());
+  for (const Update &update : plan.stage.updates)
+    plan.updates[{update.parameter, update.stored}] =
+        int(&update - plan.stage.updates.data());
   for (int c = 0; c < plan.shape.chunks(); ++c)
     plan.stashes.push_back(plan.shape.owns(plan.number, c)
                                ? layOutStashes(plan.layout, plan.chunks, c)

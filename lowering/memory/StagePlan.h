@@ -54,6 +54,8 @@ struct StagePlan {
   std::vector<ActionDraft> drafts;  // by action of `row`
   std::vector<StashLayout> stashes; // by chunk; empty for other stages' chunks
   BlockLives *lives = nullptr;      // null: not wanted
+  /// Numbers in `stage.updates`, by parameter and offset of what is stored.
+  std::map<std::pair<int, int64_t>, int> updates = {};
 
   bool isLast(int chunk) const { return chunk == shape.chunks() - 1; }
 

@@ -15,16 +15,13 @@ using Kind = ActionKind;
 template <typename Accept>
 static std::vector<int> updatesOf(const StagePlan &plan, int chunk,
                                   Accept accept) {
-  std::map<std::pair<int, int64_t>, int> numbers; // by parameter and place
   const std::vector<Update> &updates = plan.stage.updates;
-  for (size_t u = 0; u < updates.size(); ++u)
-    numbers[{updates[u].parameter, updates[u].stored}] = int(u);
   std::vector<int> result;
   for (const ChunkBlock &b : plan.blocksOf(chunk))
     for (size_t i = 0; i < b.block->entries.size(); ++i) {
       int parameter = b.block->entries[i].parameter;
-      auto found = numbers.find({parameter, b.offsets->stored[i]});
-      if (found != numbers.end() &&
+      auto found = plan.updates.find({parameter, b.offsets->stored[i]});
+      if (found != plan.updates.end() &&
           accept(updates[found->second], plan.program.parameters[parameter]))
         result.push_back(found->second);
     }
