@@ -22,7 +22,7 @@ parser.add_argument("machine", nargs="?", help="the file that `rota machine meas
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--turn", type=float, default=3, help="seconds that a trainer runs at a time, at least six steps")
-parser.add_argument("--measure", default="50", help="seconds in which the host is measured, in five turns")
+parser.add_argument("--measure", default="48", help="seconds in which the host is measured, in five turns")
 parser.add_argument("--seconds", type=float, default=1e9, help="no configuration begins after this time")
 options = parser.parse_args()
 

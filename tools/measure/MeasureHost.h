@@ -18,7 +18,7 @@
 namespace rota {
 
 struct HostRequest {
-  double seconds = 50; // that the measurement takes, about
+  double seconds = 0;  // that the measurement takes, about
   int cores = 1;       // that ranks share
   std::string version; // of rota, for the sources
   /// Called before each part, with the share of the time that has passed.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/measure/Team.h"
+#include "runtime/device/MemoryNodes.h"
 #include "runtime/threads/StartThread.h"
 #include "tools/Median.h"
 
@@ -59,7 +60,10 @@ double secondsTogether(int cores, double budget,
                        const std::function<Repeated(int thread)> &make) {
   std::vector<double> seconds(cores);
   std::barrier start(cores);
+  // As ranks: memory that a thread keeps for its next work stays near.
+  NodePlan plan = planNodes(memoryNodes(), cores, cores);
   runTogether("measuring", cores, [&](int thread) {
+    OnNode node(plan.nodeOf(thread));
     Repeated work;
     try {
       work = make(thread);

@@ -97,7 +97,7 @@ struct RunOptions : Options {
   std::string cacheDir;      // empty: beside the data
 
   // `machine` alone.
-  double measureSeconds = 50;
+  double measureSeconds = 48;
 
   // `schedule` alone.
   std::vector<std::string> compare; // schedules for a table; empty: none
