@@ -31,33 +31,33 @@ int64_t countChars(std::string_view text) {
 
 namespace {
 
-/// A sequence at the beginning of a text: bytes that belong together, whether
-/// they are a whole character, and whether more bytes could make them one.
+/// A sequence at the beginning of a text: bytes that belong together, and
+/// whether they are a whole character.
 struct Sequence {
   size_t bytes;
-  bool whole, open;
+  bool whole;
 };
 
 /// The table 3-7 of the Unicode standard. `text` is not empty.
 Sequence sequenceOf(std::string_view text) {
   uint8_t first = static_cast<uint8_t>(text[0]);
   if (first < 0x80)
-    return {1, true, false};
+    return {1, true};
   if (first < 0xC2 || first > 0xF4)
-    return {1, false, false};
+    return {1, false};
   size_t bytes = static_cast<size_t>(charBytes(text[0]));
   uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   uint8_t high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
   for (size_t n = 1; n < bytes; ++n) {
     if (n == text.size())
-      return {n, false, true};
+      return {n, false};
     uint8_t byte = static_cast<uint8_t>(text[n]);
     if (byte < low || byte > high)
-      return {n, false, false};
+      return {n, false};
     low = 0x80;
     high = 0xBF;
   }
-  return {bytes, true, false};
+  return {bytes, true};
 }
 
 } // namespace
@@ -93,15 +93,6 @@ std::string repairUtf8(std::string_view text) {
     text.remove_prefix(sequenceOf(text).bytes);
   }
   return repaired;
-}
-
-size_t unfinishedBytes(std::string_view text) {
-  for (size_t n = 1; n <= std::min<size_t>(3, text.size()); ++n) {
-    std::string_view end = text.substr(text.size() - n);
-    if (beginsChar(end[0]))
-      return sequenceOf(end).open ? n : 0;
-  }
-  return 0;
 }
 
 } // namespace rota

@@ -55,10 +55,6 @@ size_t validBytes(std::string_view text);
 /// beginning of a character, else one for a byte.
 std::string repairUtf8(std::string_view text);
 
-/// Bytes at the end of `text` that may be the beginning of a character whose
-/// other bytes come later; 0 to 3.
-size_t unfinishedBytes(std::string_view text);
-
 } // namespace rota
 
 #endif // ROTA_RUNTIME_TOKENIZER_UTF8_H
