@@ -260,8 +260,7 @@ std::optional<ActionRows> parseCsv(std::string_view text, std::string &error) {
   if (text.starts_with(mark))
     text.remove_prefix(mark.size());
   // A line break ends a row; blank lines at the end of the file are no rows.
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
-    text.remove_suffix(1);
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   if (text.empty()) {
     error = "line 1, column 1: expected a row of actions for each rank, got an "
             "empty file";
@@ -270,9 +269,14 @@ std::optional<ActionRows> parseCsv(std::string_view text, std::string &error) {
   size_t begin = 0;
   while (begin <= text.size()) {
     size_t lineEnd = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, lineEnd - begin);
     std::vector<Action> &row = ranks.emplace_back();
-    row.reserve(std::count(text.begin() + begin, text.begin() + lineEnd, ',') +
-                1);
+    if (trim(line).empty()) {
+      error = "line " + std::to_string(ranks.size()) +
+              ": expected a row of actions, got a blank line";
+      return std::nullopt;
+    }
+    row.reserve(std::count(line.begin(), line.end(), ',') + 1);
     for (size_t cell = begin; cell <= lineEnd;) {
       size_t end = std::min(text.find(',', cell), lineEnd);
       std::string_view content = text.substr(cell, end - cell);

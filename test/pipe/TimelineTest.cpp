@@ -53,7 +53,7 @@ TEST(Csv, roundTripsRandomRows) {
 
 TEST(Csv, readsIdleCellsSpacesAndLineEnds) {
   std::string error;
-  auto rows = parseCsv("0F0, 0F1,,0B0\r\n,1F0,1B0,\r\n\r\n", error);
+  auto rows = parseCsv("0F0, 0F1,,0B0\r\n,1F0,1B0,\r\n\r\n  \n", error);
   ASSERT_TRUE(rows) << error;
   EXPECT_EQ(printCsv(*rows), "0F0,0F1,0B0\n1F0,1B0\n");
 }
@@ -112,6 +112,11 @@ TEST(Csv, namesLineAndColumn) {
             "?'");
   EXPECT_EQ(errorOf("\n\n"), "line 1, column 1: expected a row of actions for "
                              "each rank, got an empty file");
+  for (const char *blank : {"0F0\n\n1F0\n", "0F0\r\n \t\r\n1F0"})
+    EXPECT_EQ(errorOf(blank),
+              "line 2: expected a row of actions, got a blank line");
+  EXPECT_EQ(errorOf("\n0F0\n"),
+            "line 1: expected a row of actions, got a blank line");
   EXPECT_EQ(errorOf(std::string(1000, 'x')),
             "line 1, column 1: expected an action such as 0F0 or 2SEND_B1, got "
             "'" +
