@@ -8,6 +8,7 @@
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
+#include "runtime/text/Text.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -166,8 +167,8 @@ private:
     }
     ::rota::pipe::Shape shape = program.getShape();
     if (rows->size() != size_t(shape.stages)) {
-      error = schedule + ": expected " + std::to_string(shape.stages) +
-              " rows, one for each stage, got " + std::to_string(rows->size());
+      error = schedule + ": expected " + ::rota::counted(shape.stages, "row") +
+              ", one for each stage, got " + std::to_string(rows->size());
       return std::nullopt;
     }
     Timeline timeline{shape, std::move(*rows), int(delay)};

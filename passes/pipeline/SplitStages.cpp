@@ -4,6 +4,7 @@
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/timeline/LayerSplit.h"
+#include "runtime/text/Text.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -17,6 +18,7 @@ namespace mlir::pipe {
 namespace {
 
 using ::mlir::rota::StackOp;
+using ::rota::counted;
 
 struct SplitStagesPass : impl::SplitStagesBase<SplitStagesPass> {
   using SplitStagesBase::SplitStagesBase;
@@ -129,15 +131,18 @@ private:
              << "': expected a pipelined layer for each chunk at least, or for "
              << (isEven ? "each but the first and the last"
                         : "each without the embedding and the loss")
-             << ", got " << pipelined << " layers and " << chunks << " chunks ("
-             << stages.getValue() << " * " << rows << ")";
+             << ", got " << counted(pipelined, "layer") << " and "
+             << counted(chunks, "chunk") << " (" << stages.getValue() << " * "
+             << rows << ")";
     llvm::append_range(counts, ::rota::pipe::splitEvenly(pipelined, least));
     int64_t most = llvm::divideCeil(pipelined, chunks);
     int64_t missing = chunks * most - pipelined;
     if (missing && isEven)
       stack.emitWarning() << pipelined << " layers do not divide into "
                           << chunks << " chunks: " << chunks - missing
-                          << " have " << most << " and " << missing << " have "
+                          << (chunks - missing == 1 ? " has " : " have ")
+                          << most << " and " << missing
+                          << (missing == 1 ? " has " : " have ")
                           << (most > 1 ? std::to_string(most - 1) : "none");
     return success();
   }
@@ -156,15 +161,14 @@ private:
       return stack.emitError(
                  "'layers-per-stage': expected a number for each of "
                  "the ")
-             << stages.getValue() << " stages"
-             << (rows > 1 ? " or of the " + std::to_string(chunks) + " chunks"
-                          : "")
+             << counted(stages.getValue(), "stage")
+             << (rows > 1 ? " or of the " + counted(chunks, "chunk") : "")
              << ", got " << given;
     int64_t sum = 0;
     for (int64_t count : layersPerStage) {
       if (count < 0 || count > pipelined)
         return stack.emitError("'layers-per-stage': expected 0 to ")
-               << pipelined << " layers, got " << count;
+               << counted(pipelined, "layer") << ", got " << count;
       sum += count;
     }
     if (sum != pipelined)
@@ -198,7 +202,7 @@ private:
         leastOfRows.push_back(least[shape().chunkOf(stage, row)]);
       if (layersPerStage[stage] < sumOf(leastOfRows))
         return stack.emitError("'layers-per-stage': expected at least ")
-               << sumOf(leastOfRows) << " layers in stage " << stage
+               << counted(sumOf(leastOfRows), "layer") << " in stage " << stage
                << ", for the chunks that have neither the embedding nor the "
                   "loss, got "
                << layersPerStage[stage];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/FileSource.h"
 #include "runtime/Error.h"
+#include "runtime/text/Text.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -40,8 +41,9 @@ FileSource::FileSource(Tokens given, int64_t length, double validationFraction,
   if (validationFraction < 1.0 && windows.count() == 0)
     throw InputError(fmt::format(
         "each file is shorter than a sequence and its last target: expected at "
-        "least {} tokens in one of {} files, got {} in all",
-        length + 1, tokens.boundaries().size() - 1, training));
+        "least {} tokens in one of {}, got {} in all",
+        length + 1, counted(std::ssize(tokens.boundaries()) - 1, "file"),
+        training));
 }
 
 int64_t FileSource::position(const Sequence &sequence) const {
@@ -66,8 +68,9 @@ std::string FileSource::note() const {
   int64_t unused = training > 0 ? windows.unusedFiles() : 0;
   return unused == 0
              ? ""
-             : fmt::format("{} of {} files have no sequence to train on",
-                           unused, tokens.boundaries().size() - 1);
+             : fmt::format("{} of {} {} no sequence to train on", unused,
+                           counted(std::ssize(tokens.boundaries()) - 1, "file"),
+                           unused == 1 ? "has" : "have");
 }
 
 } // namespace rota

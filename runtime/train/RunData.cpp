@@ -2,6 +2,7 @@
 #include "runtime/train/RunData.h"
 #include "runtime/Error.h"
 #include "runtime/data/TokenBatches.h"
+#include "runtime/text/Text.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,13 +17,13 @@ static int64_t validationSequences(const Program &program,
   int64_t run = program.timelineSequences();
   bool takesParts = program.vocabulary > 0 && !hasMeans(program);
   if (!takesParts && validation.batchSize % run != 0)
-    throw InputError(fmt::format(
-        "'eval-batch-size': expected a multiple of the {} sequences of a "
-        "step for a model whose {}, got {}",
-        run,
-        program.vocabulary > 0 ? "layers read means of observations"
-                               : "inputs are not tokens",
-        validation.batchSize));
+    throw InputError(
+        fmt::format("'eval-batch-size': expected a multiple of the {} of a "
+                    "step for a model whose {}, got {}",
+                    counted(run, "sequence"),
+                    program.vocabulary > 0 ? "layers read means of observations"
+                                           : "inputs are not tokens",
+                    validation.batchSize));
   int64_t batch = runsOf(program, validation.batchSize) * run;
   int64_t sequences = 0;
   if (__builtin_mul_overflow(batch, validation.steps, &sequences))
@@ -46,9 +47,9 @@ static void requireTarget(const Program &program, const Batches &batches,
       return;
   }
   throw InputError(fmt::format(
-      "expected a target that counts in the {} sequences of a validation, got "
+      "expected a target that counts in the {} of a validation, got "
       "none (--eval-fraction 0 trains without one)",
-      sequences));
+      counted(sequences, "sequence")));
 }
 
 void requireData(bool takesTokens, const Options &options) {

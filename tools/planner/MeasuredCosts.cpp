@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/planner/MeasuredCosts.h"
 
+#include "runtime/text/Text.h"
 #include "tools/Median.h"
 #include "tools/planner/LooseJson.h"
 
@@ -143,7 +144,8 @@ std::optional<pipe::CostTable> costTable(const MeasuredCosts &measured,
   for (const auto &[key, seconds] : measured.compute)
     seen = std::max(seen, key.first + 1);
   if (seen != chunks) {
-    error = fmt::format("expected a run with {} chunks, got {}", chunks, seen);
+    error = fmt::format("expected a run with {}, got {}",
+                        counted(chunks, "chunk"), seen);
     return std::nullopt;
   }
   pipe::CostTable table;

@@ -135,9 +135,9 @@ void show(const Checkpoint &checkpoint, bool json) {
   if (json)
     return fmt::print("{}\n", jsonText(manifestJson(checkpoint), 2));
   const Manifest &manifest = checkpoint.manifest();
-  fmt::print("{}: step {}, {} sequences of data, {} bytes in {}\n",
-             checkpoint.folder(), manifest.run.step,
-             grouped(manifest.run.sequences), grouped(checkpoint.bytes()),
+  fmt::print("{}: step {}, {} of data, {} bytes in {}\n", checkpoint.folder(),
+             manifest.run.step, counted(manifest.run.sequences, "sequence"),
+             grouped(checkpoint.bytes()),
              counted(std::ssize(manifest.files), "file"));
   fmt::print("\nidentity\n");
   for (const auto &[key, value] : manifest.identity)
@@ -145,7 +145,7 @@ void show(const Checkpoint &checkpoint, bool json) {
   if (!manifest.run.values.empty())
     fmt::print("\nstate of the run\n");
   for (const auto &[name, values] : manifest.run.values)
-    fmt::print("  {:<24} {} numbers\n", name, values.size());
+    fmt::print("  {:<24} {}\n", name, counted(std::ssize(values), "number"));
   showTensors(manifest.tensors);
 }
 

@@ -62,11 +62,11 @@ static void report(const RunOptions &options, const HubForm &form,
                           {"files", summary.files},
                           {"dtype", summary.type},
                           {"copied", summary.copied}}));
-  fmt::print("{}: {} tensors of {}, {} bytes of {} in {} file{}\n",
-             options.output, summary.tensors,
+  fmt::print("{}: {} of {}, {} bytes of {} in {}\n", options.output,
+             counted(summary.tensors, "tensor"),
              step.is_null() ? "'" + source + "'" : "step " + step.dump(),
-             grouped(summary.bytes), summary.type, summary.files,
-             summary.files == 1 ? "" : "s");
+             grouped(summary.bytes), summary.type,
+             counted(summary.files, "file"));
   if (!summary.copied.empty())
     fmt::print("{}: {}, as in '{}'\n", options.output,
                fmt::join(summary.copied, ", "), form.model);

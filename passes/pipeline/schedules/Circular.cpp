@@ -16,6 +16,8 @@
 // ascending, so its cotangents wait on the last stage.
 #include "passes/pipeline/schedules/Schedules.h"
 
+#include "runtime/text/Text.h"
+
 namespace rota::pipe {
 namespace {
 
@@ -26,8 +28,8 @@ std::optional<Timeline> generate(const ScheduleRequest &request,
       shape.microbatches < int64_t(request.delay) * shape.stages) {
     error = "expected at least 2 * stages microbatches for delayed forwarding, "
             "got " +
-            std::to_string(shape.microbatches) + " microbatches and " +
-            std::to_string(shape.stages) + " stages";
+            counted(shape.microbatches, "microbatch", "es") + " and " +
+            counted(shape.stages, "stage");
     return std::nullopt;
   }
   // Iterations without work are not written, so each rank's row is p in order.

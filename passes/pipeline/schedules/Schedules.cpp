@@ -5,6 +5,7 @@
 
 #include "passes/pipeline/drawing/Table.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
+#include "runtime/text/Text.h"
 
 namespace rota::pipe {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 /// another as if they were one.
 bool fixesRepeats(const ShapeRule &rule, int stages) {
   return rule.repeats > 1 || (rule.repeats == 1 && stages > 1);
-}
-
-std::string counted(int count, const std::string &noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 /// The mistake in `shape` for `schedule`, or an empty string.
@@ -42,8 +39,8 @@ std::string checkRule(const Schedule &schedule, const Shape &shape) {
       shape.microbatches < 2 * int64_t(shape.stages))
     return "expected at least 2 * stages microbatches for the " +
            std::string(schedule.name) + " schedule, got " +
-           std::to_string(shape.microbatches) + " microbatches and " +
-           std::to_string(shape.stages) + " stages";
+           counted(shape.microbatches, "microbatch", "es") + " and " +
+           counted(shape.stages, "stage");
   return "";
 }
 

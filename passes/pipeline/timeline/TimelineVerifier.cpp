@@ -8,6 +8,7 @@
 
 #include "passes/pipeline/timeline/DeadlockVerifier.h"
 #include "passes/pipeline/timeline/WindowVerifier.h"
+#include "runtime/text/Text.h"
 
 #include <algorithm>
 
@@ -55,8 +56,8 @@ private:
   bool checkRows() {
     std::string error = checkShape(shape);
     if (error.empty() && timeline.ranks.size() != size_t(shape.stages))
-      error = "expected " + std::to_string(shape.stages) +
-              " rows, one for each stage, got " +
+      error = "expected " + counted(shape.stages, "row") +
+              ", one for each stage, got " +
               std::to_string(timeline.ranks.size());
     if (error.empty() &&
         (timeline.delay < 1 || timeline.delay > kOutgoingBuffers))

@@ -9,6 +9,7 @@
 #include "runtime/program/DeviceTraits.h"
 #include "runtime/program/MeshText.h"
 #include "runtime/program/RuntimeMemory.h"
+#include "runtime/text/Text.h"
 #include "runtime/threads/StartThread.h"
 
 #include <fmt/format.h>
@@ -40,8 +41,9 @@ Connection::Connection(const Program &program, RankKind kind,
   }
   if (launch.processes != ranks)
     throw InputError(fmt::format(
-        "expected {} processes, one for each rank of the mesh {}, got {}{}",
-        ranks, meshText(program.mesh), launch.processes,
+        "expected {}, one for each rank of the mesh {}, got {}{}",
+        counted(ranks, "process", "es"), meshText(program.mesh),
+        launch.processes,
         launch.by.empty()
             ? " (neither torchrun nor mpirun nor srun started this one)"
             : ""));

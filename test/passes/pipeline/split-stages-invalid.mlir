@@ -12,6 +12,8 @@
 // BALANCED: error: 'stage': expected a pipelined layer for each chunk at least, or for each without the embedding and the loss, got 4 layers and 7 chunks (7 * 1)
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=2 microbatches=4" 2>&1 | FileCheck %s --check-prefix=LEFTOUT
 // LEFTOUT: error: 'stage': expected a pipelined layer for each chunk at least, or for each but the first and the last, got 2 layers and 4 chunks (4 * 1)
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 repeats=2 pipeline-layers=1 microbatches=2" 2>&1 | FileCheck %s --check-prefix=ONE
+// ONE: error: 'repeats': {{.*}}, got 1 layer and 4 chunks (2 * 2)
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=8" 2>&1 | FileCheck %s --check-prefix=CASE3
 // CASE3: error: 'pipeline-layers': expected at most as many pipelined layers as layers, got 8 and 4
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=0" 2>&1 | FileCheck %s --check-prefix=CASE4

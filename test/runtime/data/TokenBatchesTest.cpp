@@ -113,9 +113,8 @@ TEST(TokenBatches, EachTokenIsATargetOnceAnEpoch) {
     orders.insert(targets);
   }
   EXPECT_EQ(orders.size(), 3u);
-  EXPECT_NE(
-      batches.describe().find("1 of 3 files have no sequence to train on"),
-      std::string::npos)
+  EXPECT_NE(batches.describe().find("1 of 3 files has no sequence to train on"),
+            std::string::npos)
       << batches.describe();
 }
 

@@ -4,6 +4,7 @@
 #include "tools/planner/search/SearchRequest.h"
 
 #include "ir/rota/Rota.h"
+#include "runtime/text/Text.h"
 #include "tools/planner/search/ScheduleForms.h"
 
 #include <algorithm>
@@ -226,9 +227,8 @@ std::string checkSearch(const SearchRequest &request) {
   for (const std::optional<int64_t> &size : request.fixed.axes)
     product *= size.value_or(1);
   if (request.devices < product)
-    return "'mesh': expected at most " + std::to_string(request.devices) +
-           " ranks, one for each device, got axes with " +
-           std::to_string(product);
+    return "'mesh': expected at most " + counted(request.devices, "rank") +
+           ", one for each device, got axes with " + std::to_string(product);
   if (request.devices % product != 0)
     return "'devices': expected a multiple of the " + std::to_string(product) +
            " ranks of the axes that 'mesh' fixes, got " +

@@ -2,6 +2,7 @@
 #include "tools/rota/options/Import.h"
 
 #include "ir/rota/sharding/MeshText.h"
+#include "runtime/text/Text.h"
 #include "tools/planner/engines/Engines.h"
 #include "tools/planner/search/PlanCandidate.h"
 
@@ -21,7 +22,7 @@ requestOf(const RunOptions &options, std::string &error) {
   const std::vector<std::string> &words = options.imported;
   if (words.size() != 2) {
     error = "expected an engine and a run, got " +
-            std::to_string(words.size()) + " texts";
+            counted(int64_t(words.size()), "text");
     return std::nullopt;
   }
   engines::ImportRequest request;

@@ -105,16 +105,16 @@ std::string whyNone(const SearchAnswer &answer, const RunOptions &options) {
   const SearchCounts &counts = answer.counts;
   if (!answer.nearest)
     return fmt::format("'search': expected a plan within the time, got none of "
-                       "{} candidates{}",
-                       grouped(int64_t(counts.candidates)),
+                       "{}{}",
+                       counted(int64_t(counts.candidates), "candidate"),
                        answer.refusal.empty() ? "" : ": " + answer.refusal);
   int64_t bytes = answer.nearest->bytes;
   int64_t memory = options.compiler.memory;
   return fmt::format(
       "'memory': expected at least {} bytes, {} more than {}, for the nearest "
-      "plan of {} candidates{}: {}",
+      "plan of {}{}: {}",
       grouped(bytes), grouped(bytes - memory), options.compiler.memoryText,
-      grouped(int64_t(counts.candidates)),
+      counted(int64_t(counts.candidates), "candidate"),
       answer.isCut ? " in a search that its time has cut" : "",
       flagsOf(answer.nearest->candidate));
 }

@@ -101,11 +101,11 @@ std::string number(size_t count) { return grouped(int64_t(count)); }
 /// The candidates that were not planned, and why.
 std::string describeLeftOut(const PlanSearchReport &report) {
   const SearchCounts &counts = report.answer.counts;
-  std::string text = fmt::format(
-      "\n{} candidates with {} divisions of layers, in {:.1f} s: {} planned "
-      "whole\n",
-      number(counts.candidates), number(counts.divisions),
-      report.answer.seconds, number(counts.planned));
+  std::string text =
+      fmt::format("\n{} with {} of layers, in {:.1f} s: {} planned whole\n",
+                  counted(int64_t(counts.candidates), "candidate"),
+                  counted(int64_t(counts.divisions), "division"),
+                  report.answer.seconds, number(counts.planned));
   auto add = [&](size_t count, const std::string &why) {
     if (count > 0)
       text += fmt::format("  {:>11}  {}\n", number(count), why);
