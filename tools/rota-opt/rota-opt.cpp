@@ -11,11 +11,29 @@
 #include "tools/Dialects.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
+
+/// Reports mistakes in the passes and their options as such: MlirOptMain has
+/// read the input by then, and prints it with the message.
+static llvm::LogicalResult
+checkPipeline(const mlir::MlirOptMainConfig &config,
+              const mlir::DialectRegistry &registry) {
+  if (config.shouldUseExplicitModule()) // the first op is any
+    return llvm::success();
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::ScopedDiagnosticHandler handler(&context, [](mlir::Diagnostic &found) {
+    llvm::errs() << "error: " << found.str() << "\n";
+  });
+  mlir::PassManager passes(&context, "builtin.module",
+                           mlir::PassManager::Nesting::Implicit);
+  return config.setupPassPipeline(passes);
+}
 
 /// MlirOptMain of `argc` and `argv` on input of limited depth: the
 /// parser calls itself for each level of brackets.
@@ -26,6 +44,8 @@ static llvm::LogicalResult run(int argc, char **argv,
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::MlirOptMain(argc, argv, input, output, registry);
+  if (failed(checkPipeline(config, registry)))
+    return llvm::failure();
   std::string mistake;
   auto buffer = mlir::openInputFile(input, &mistake);
   if (buffer && !mlir::isBytecode(*buffer))
