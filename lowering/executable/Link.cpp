@@ -122,11 +122,6 @@ LogicalResult runLinker(Location loc, ArrayRef<std::string> arguments,
 LogicalResult linkTrainer(Location loc, ArrayRef<StringRef> objects,
                           ArrayRef<Alias> aliases, StringRef output,
                           const LinkOptions &options) {
-  fs::file_status status;
-  if (!fs::status(output, status) && !fs::is_regular_file(status))
-    return emitError(loc) << "expected a regular file to write the trainer to, "
-                             "got '"
-                          << output << "'";
   auto driver = findDriver(loc, options);
   if (failed(driver))
     return failure();

@@ -35,12 +35,13 @@ FolderLock::FolderLock(const std::string &folder,
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    throw RunError(
+    throw InputError(
         fmt::format("cannot create '{}': {}", folder, error.message()));
   std::string path = (std::filesystem::path(folder) / kLockFile).string();
   file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0)
-    fail("create", path);
+    throw InputError(
+        fmt::format("cannot create '{}': {}", path, std::strerror(errno)));
   try {
     if (!waitFor(patience, folder, path))
       throw InputError(fmt::format("'{}': expected a folder that no other run "

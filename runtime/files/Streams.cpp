@@ -73,6 +73,12 @@ int writeOutput(const std::string &path, const std::string &text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return kExitSuccess;
   }
+  try {
+    checkWritable(path);
+  } catch (const InputError &mistake) {
+    std::fprintf(stderr, "error: %s\n", mistake.what());
+    return kExitBadInput;
+  }
   std::string error = tryWriteFile(path, text);
   if (error.empty())
     return kExitSuccess;

@@ -18,7 +18,8 @@ void prepareStreams();
 int endOutput(int exitCode);
 
 /// Writes `text` to a file, or to `stdout` where `path` is empty or "-".
-/// Returns an exit code, after a message where that is not 0.
+/// Returns an exit code, after a message where that is not 0: kExitBadInput
+/// where no file can be made at `path`.
 int writeOutput(const std::string &path, const std::string &text);
 
 } // namespace rota

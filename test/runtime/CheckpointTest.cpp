@@ -347,6 +347,6 @@ TEST(FolderLock, WaitsForAProcessThatEnds) {
 TEST(FolderLock, NamesWhatCannotBeMade) {
   TemporaryFolder folder;
   std::string path = folder.write("file", "") + "/checkpoints";
-  EXPECT_EQ(messageOf<RunError>([&] { FolderLock lock(path); }),
+  EXPECT_EQ(messageOf<InputError>([&] { FolderLock lock(path); }),
             "cannot create '" + path + "': Not a directory");
 }

@@ -13,6 +13,7 @@
 
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
 
 #include <fmt/format.h>
 
@@ -40,10 +41,9 @@ public:
 
   ExitCode write(const CompilerOutput &output) {
     Level level = output.level;
-    if (level == Level::Executable && output.path == "-")
-      return report(
-          kExitBadInput,
-          "'output': expected a path to write the trainer to, got '-'");
+    if (level == Level::Executable)
+      if (std::string error = wrongTrainer(output.path); !error.empty())
+        return report(kExitBadInput, "'output': " + error);
     if (level == Level::PTX && !traitsOf(options.target.device).isGpu)
       return report(kExitBadInput, "'emit': expected a device with GPU kernels "
                                    "for 'ptx', such as 'simt', got 'cpu'");
@@ -82,6 +82,18 @@ public:
   }
 
 private:
+  /// The mistake in the path of a trainer; empty: none.
+  static std::string wrongTrainer(const std::string &path) {
+    if (path == "-")
+      return "expected a path to write the trainer to, got '-'";
+    llvm::sys::fs::file_status status;
+    bool isThere = !llvm::sys::fs::status(path, status);
+    return isThere && !llvm::sys::fs::is_regular_file(status)
+               ? "expected a regular file to write the trainer to, got '" +
+                     path + "'"
+               : "";
+  }
+
   /// The mistake in the chips for a level; empty: none.
   std::string wrongChips(Level level) const {
     const std::vector<std::string> &chips = options.target.gpus;

@@ -145,6 +145,9 @@ int runCompile(const RunOptions &given) {
   std::string output = !options.output.empty() ? options.output
                        : toFile                ? "trainer"
                                                : "-";
+  std::string error;
+  if (output != "-" && !checkOutput(output, error))
+    return reportBadInput(error);
   return compile(Command::Compile, options, output);
 }
 

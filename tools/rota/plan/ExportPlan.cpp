@@ -32,11 +32,9 @@ static ordered_json exportJson(engines::Engine engine,
 
 /// Writes the files into a folder, none of which may be there.
 static int writeFiles(const std::string &folder, const EngineExport &made) {
-  if (auto error = llvm::sys::fs::create_directories(folder)) {
-    fmt::print(stderr, "error: cannot make the folder '{}': {}\n", folder,
-               error.message());
-    return kExitRunFailed;
-  }
+  if (auto error = llvm::sys::fs::create_directories(folder))
+    return reportBadInput(fmt::format(
+        "'output': cannot make the folder '{}': {}", folder, error.message()));
   auto pathOf = [&](const engines::ExportedFile &file) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, file.name);

@@ -6,6 +6,7 @@
 #include "runtime/program/JsonText.h"
 #include "tools/compiler/ThreadedContext.h"
 #include "tools/planner/StateTable.h"
+#include "tools/rota/CheckInputs.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Requests.h"
 #include "tools/rota/data/TokenizeData.h"
@@ -21,6 +22,9 @@ namespace rota {
 
 int runPlan(const RunOptions &given) {
   RunOptions options = given;
+  std::string error;
+  if (!options.report.empty() && !checkOutput(options.report, error))
+    return reportBadInput(error);
   if (ExitCode code = findDocumentEnd(options))
     return code;
   if (options.search)
@@ -31,7 +35,6 @@ int runPlan(const RunOptions &given) {
   mlir::MLIRContext &context = *threaded;
   DiagnosticPrinter printer(context, options.remarks);
   PlanReport report;
-  std::string error;
   if (ExitCode code = makePlan(context, request, report.answer, error)) {
     if (!error.empty())
       code = reportBadInput(error);
