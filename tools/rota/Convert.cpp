@@ -137,9 +137,15 @@ static void convertCheckpoint(const RunOptions &options) {
 }
 
 int runConvert(const RunOptions &options) {
+  const std::string &path = options.checkpoint;
   return reportErrors([&] {
-    isHub(options.checkpoint) ? convertHub(options)
-                              : convertCheckpoint(options);
+    if (isHub(path))
+      return convertHub(options);
+    if (!isCheckpoint(path) && findCheckpoints(path).empty())
+      throw InputError(fmt::format("expected a checkpoint, a folder of "
+                                   "checkpoints or a hub folder, got '{}'",
+                                   path));
+    convertCheckpoint(options);
   });
 }
 

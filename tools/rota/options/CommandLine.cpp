@@ -203,9 +203,10 @@ static std::optional<Ending> takeCheckpoint(Command verb, CommandLine &line,
     if (auto ending = takeAction(verb, given, options))
       return ending;
   if (given.size() != 1)
-    return Ending::badInput("expected one checkpoint or folder of checkpoints, "
-                            "got " +
-                            std::to_string(given.size()) + " arguments");
+    return Ending::badInput(
+        "expected one checkpoint or folder of checkpoints" +
+        std::string(verb == Command::Convert ? ", or hub folder" : "") +
+        ", got " + counted(int64_t(given.size()), "argument"));
   options.checkpoint = given.front();
   return std::nullopt;
 }
