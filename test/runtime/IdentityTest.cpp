@@ -3,11 +3,13 @@
 // The identity of a run: what changes it, and what does not.
 #include "runtime/train/state/Identity.h"
 #include "runtime/checkpoint/Manifest.h"
+#include "runtime/program/IdentityKeys.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 using namespace rota;
@@ -46,6 +48,20 @@ changedBy(const std::function<void(Program &, Options &)> &edit) {
 using Keys = std::vector<std::string>;
 
 } // namespace
+
+/// `--accept-change` takes no other names.
+TEST(Identity, HasKeysOfTheListAlone) {
+  Program program = makeLine(1, 2);
+  program.lossTerms = {{"z_loss", 1e-4}};
+  program.parameters[0].gradient = ElementType::BF16;
+  Options options = optionsOf(program);
+  options.optimizer.schedule = LearningRateSchedule::Cosine;
+  options.skip.spikes = 2;
+  for (const auto &[key, value] : runIdentity(program, options))
+    EXPECT_NE(std::ranges::find(identity::kKeys, key),
+              std::end(identity::kKeys))
+        << key;
+}
 
 TEST(Identity, DependsNeitherOnMeshNorOnMicrobatches) {
   auto one = identityOf(makeLine(LineShape{1, 4, 1}));

@@ -6,6 +6,7 @@
 
 #include "runtime/checkpoint/AdapterContents.h"
 #include "runtime/files/WriteFile.h"
+#include "runtime/program/IdentityKeys.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -45,20 +46,20 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   // A module has its shapes, its types and its experts' capacity in it.
   bool isModule = options.compiler.model.ends_with(".mlir");
   if (!isModule) {
-    settle(options.batchSize, manifest, "batch-size");
-    settle(build.sequenceLength, manifest, "sequence-length");
+    settle(options.batchSize, manifest, identity::kBatchSize);
+    settle(build.sequenceLength, manifest, identity::kSequenceLength);
   }
-  if (!isModule && !options.given.contains("expert-capacity"))
-    settle(build.experts.capacity, manifest, "expert-capacity");
-  if (!isModule && manifest.identity.contains(kDocumentMask)) {
+  if (!isModule && !options.given.contains(identity::kExpertCapacity))
+    settle(build.experts.capacity, manifest, identity::kExpertCapacity);
+  if (!isModule && manifest.identity.contains(identity::kDocumentMask)) {
     int32_t end = 0;
-    settle(end, manifest, kDocumentMask);
+    settle(end, manifest, identity::kDocumentMask);
     build.documentEnd = end;
   }
   if (std::optional<AdapterFacts> adapters = adaptersOf(manifest);
       adapters && !isModule && build.adapters.rank == 0)
     build.adapters = {adapters->rank, adapters->alpha, adapters->targets};
-  if (auto type = manifest.identity.find("dtype");
+  if (auto type = manifest.identity.find(identity::kDtype);
       !isModule && !build.compute && type != manifest.identity.end())
     build.compute = type->second == "BF16" ? mlir::rota::ComputeType::BF16
                                            : mlir::rota::ComputeType::F32;

@@ -11,7 +11,7 @@ namespace rota {
 struct ResumeOptions {
   static constexpr const char *kAuto = "auto", *kNever = "never";
   std::string from = kAuto;          // one of these, or a path
-  std::vector<std::string> accepted; // keys of Manifest::identity
+  std::vector<std::string> accepted; // of identity::kKeys
 
   /// How a run goes on from a checkpoint that it wrote, for people.
   const char *continuation() const {

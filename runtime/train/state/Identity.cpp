@@ -5,6 +5,7 @@
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/TokenFile.h"
 #include "runtime/data/TokenOrigin.h"
+#include "runtime/program/IdentityKeys.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/text/Text.h"
@@ -15,8 +16,6 @@
 #include <fmt/ranges.h>
 
 namespace rota {
-
-static constexpr const char *kTokenizer = "tokenizer";
 
 /// The tensors of the parameters in files, with names and shapes, and the
 /// configuration that the model was built from.
@@ -130,16 +129,17 @@ static std::string tokenizerIdentity(const Options &options) {
 
 /// The facts that are known without a program.
 static Identity optionIdentity(const Options &options) {
-  Identity identity = {{"data", dataIdentity(options)},
-                       {"seed", std::to_string(options.seed)}};
+  using namespace identity;
+  Identity facts = {{kData, dataIdentity(options)},
+                    {kSeed, std::to_string(options.seed)}};
   if (std::string origins = tokenizerIdentity(options); !origins.empty())
-    identity[kTokenizer] = origins;
+    facts[kTokenizer] = origins;
   if (dependsOnSteps(options.optimizer))
-    identity["steps"] = std::to_string(options.steps);
+    facts[kSteps] = std::to_string(options.steps);
   // 'skip-nonfinite' changes no number of a run that goes on without it.
   if (options.skip.spikes > 0.0)
-    identity["skip-spikes"] = numberText(options.skip.spikes);
-  return identity;
+    facts[kSkipSpikes] = numberText(options.skip.spikes);
+  return facts;
 }
 
 /// The values as a manifest has them.
@@ -150,22 +150,23 @@ static Identity inJson(Identity identity) {
 }
 
 Identity runIdentity(const Program &program, const Options &options) {
+  using namespace identity;
   const DataForm &input = program.input;
-  Identity identity = optionIdentity(options);
-  identity["model"] = modelIdentity(program);
-  identity["dtype"] = computeType(program);
-  identity["optimizer"] = optimizerIdentity(program, options);
-  identity["batch-size"] = std::to_string(program.stepSequences());
-  identity["sequence-length"] = std::to_string(input.shape[1]);
+  Identity facts = optionIdentity(options);
+  facts[kModel] = modelIdentity(program);
+  facts[kDtype] = computeType(program);
+  facts[kOptimizer] = optimizerIdentity(program, options);
+  facts[kBatchSize] = std::to_string(program.stepSequences());
+  facts[kSequenceLength] = std::to_string(input.shape[1]);
   if (std::string terms = lossTermsIdentity(program); !terms.empty())
-    identity["loss-terms"] = terms;
+    facts[kLossTerms] = terms;
   if (std::ranges::any_of(program.parameters, [](const Parameter &p) {
         return p.gradient == ElementType::BF16;
       }))
-    identity["gradient-dtype"] = "bf16";
+    facts[kGradientDtype] = "bf16";
   for (const ModelOption &option : program.modelOptions)
-    identity[option.name] = option.value;
-  return inJson(identity);
+    facts[option.name] = option.value;
+  return inJson(std::move(facts));
 }
 
 void compareIdentity(const Checkpoint &checkpoint,
@@ -181,10 +182,11 @@ void compareIdentity(const Checkpoint &checkpoint,
   // Another tokenizer is the reason for other data. Older checkpoints do not
   // say theirs.
   std::vector<std::string> ordered;
-  if (keys.contains(kTokenizer) && saved.contains(kTokenizer))
-    ordered.push_back(kTokenizer);
+  if (keys.contains(identity::kTokenizer) &&
+      saved.contains(identity::kTokenizer))
+    ordered.push_back(identity::kTokenizer);
   for (const std::string &key : keys)
-    if (key != kTokenizer)
+    if (key != identity::kTokenizer)
       ordered.push_back(key);
   for (const std::string &key : ordered) {
     std::string before = text(saved, key), now = text(identity, key);

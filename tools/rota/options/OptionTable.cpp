@@ -11,6 +11,7 @@
 #include "passes/pipeline/schedules/Schedules.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
 #include "runtime/documents/ChatTemplate.h"
+#include "runtime/program/IdentityKeys.h"
 
 #include <climits>
 
@@ -76,18 +77,18 @@ Rows modelRows(RunOptions &o) {
        "(without it: router_aux_loss_coef of a configuration whose "
        "output_router_logits is true)",
        train | compile | plan | probe, &routers.balance, 0, 1e9},
-      {"load-balance-over", group, "TOKENS",
+      {identity::kLoadBalanceOver, group, "TOKENS",
        "Tokens over which that load is balanced: each microbatch's, or all "
        "of a step, whose forwards then run once more before it",
        train | compile | plan | probe, Choice(routers.balanceOver)},
       {"router-z-loss", group, "X",
        "Adds X times the mean of logsumexp(logits)^2 of routers",
        train | compile | plan | probe, &routers.zLoss, 0, 1e9},
-      {"router-bias-rate", group, "X",
+      {identity::kRouterBiasRate, group, "X",
        "Adds X to the bias of choices of experts with less than the mean "
        "load of a step, and takes X from those with more (0: biases stay)",
        train | compile | plan | probe, &routers.biasRate, 0, 1e6},
-      {"expert-capacity", group, "X",
+      {identity::kExpertCapacity, group, "X",
        "Rows that an expert takes of a sequence, over its even share; "
        "what exceeds them is dropped (0: nothing is)",
        models, &build.experts.capacity, 0, 1e6},
@@ -390,7 +391,7 @@ Rows tokenizerRows(RunOptions &o) {
            "tokenizer_config.json, or eos_token_id of generation_config.json "
            "or config.json)",
            texts | masks, &o.endToken},
-          {kDocumentMask, group, "",
+          {identity::kDocumentMask, group, "",
            "No token sees another document than its own, and positions begin "
            "anew: documents end with 'end-token', of tokens without a "
            "tokenizer a number. Plans count the work of all pairs of tokens "

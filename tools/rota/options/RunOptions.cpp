@@ -13,8 +13,8 @@
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
 #include "runtime/options/Lists.h"
-#include "runtime/program/AdapterNames.h"
 #include "runtime/program/DeviceTraits.h"
+#include "runtime/program/IdentityKeys.h"
 #include "runtime/text/Text.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -462,14 +462,15 @@ static std::vector<ModelOption>
 modelOptions(const mlir::rota::BuildOptions &build) {
   std::vector<ModelOption> chosen;
   for (auto [name, value] :
-       {std::pair("expert-capacity", build.experts.capacity),
-        std::pair("router-bias-rate", build.routers.biasRate)})
+       {std::pair(identity::kExpertCapacity, build.experts.capacity),
+        std::pair(identity::kRouterBiasRate, build.routers.biasRate)})
     if (value > 0)
       chosen.push_back({name, numberText(value)});
   if (build.routers.balanceOver == mlir::rota::LoadBalanceOver::Step)
-    chosen.push_back({"load-balance-over", "step"});
+    chosen.push_back({identity::kLoadBalanceOver, "step"});
   if (build.documentEnd)
-    chosen.push_back({kDocumentMask, std::to_string(*build.documentEnd)});
+    chosen.push_back(
+        {identity::kDocumentMask, std::to_string(*build.documentEnd)});
   if (const mlir::rota::AdapterOptions &adapters = build.adapters;
       adapters.rank > 0) {
     chosen.push_back({kLoraRank, std::to_string(adapters.rank)});

@@ -34,10 +34,6 @@ template <> struct Names<SpecialTokens> {
 /// The remat policy that is chosen for each stage.
 inline constexpr const char *kAutoRemat = "auto";
 
-/// The option that keeps documents apart, also in Program::modelOptions with
-/// the end token.
-inline constexpr const char *kDocumentMask = "document-mask";
-
 /// `compiler` has the options of builders and passes, where these define them:
 /// rows of the table point there. `stages` is the size of the mesh's stage
 /// axis. Without a number, `microbatches` are the fewest that the schedule
