@@ -283,6 +283,19 @@ TEST(Search, KeepsWhatIsFixed) {
   }
 }
 
+TEST(Search, HasNoPipelineOnOneRank) {
+  SearchRequest request = requestOf("simple", 1, 8);
+  request.fixed.remat = "none";
+  std::string error;
+  auto answer = searchPlan(request, error);
+  ASSERT_TRUE(answer) << error;
+  ASSERT_FALSE(answer->best.empty());
+  for (const PlannedCandidate &plan : answer->best) {
+    EXPECT_EQ(plan.candidate.repeats, 1) << flagsOf(plan.candidate);
+    EXPECT_FALSE(plan.candidate.splitBackward) << flagsOf(plan.candidate);
+  }
+}
+
 TEST(Search, NamesTheNearestPlanWhereNoneFits) {
   SearchRequest request = pipelineRequest();
   request.plan.compiler.memory = 1000;

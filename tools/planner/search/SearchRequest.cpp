@@ -104,11 +104,22 @@ private:
     }
   }
 
+  /// Whether nothing is sent that an order of actions could hide: then more
+  /// chunks and other orders change the step by rounding alone.
+  bool isAlone() const {
+    return candidate.stages * candidate.data * candidate.fsdp *
+               candidate.layer.expert * candidate.layer.context ==
+           1;
+  }
+
   std::vector<int64_t> repeatsOf() const {
     if (fixed.repeats)
       return {*fixed.repeats};
     if (candidate.stages > 1)
       return {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16};
+    // With a bound on memory, chunks may have policies of their own.
+    if (isAlone() && request.plan.compiler.memory == 0)
+      return {1};
     std::vector<int64_t> repeats = {1};
     for (int64_t each : {4, 2, 1})
       repeats.push_back((model.layers + each - 1) / each);
@@ -140,6 +151,9 @@ private:
     if (fixed.placement && candidate.placement != *fixed.placement)
       return;
     if (fixed.splitBackward && !*fixed.splitBackward && form.splitsBackward)
+      return;
+    if (isAlone() && form.splitsBackward && !fixed.schedule &&
+        !fixed.splitBackward)
       return;
     candidate.splitBackward =
         form.splitsBackward || fixed.splitBackward.value_or(false);
