@@ -202,14 +202,18 @@ TEST(EnginesTest, MegatronMistakesAreNamed) {
             "expected 'devices' beside the flags: Megatron takes the number of "
             "ranks from its launcher");
   std::string batch = "--micro-batch-size 1 --seq-length 128 ";
+  EXPECT_EQ(errorOf(batch + "--fp16"),
+            "word 5: '--fp16': expected --bf16 or none, as Rota computes in "
+            "bf16 and f32");
   EXPECT_EQ(errorOf(batch + "--global-batch-size 12"),
-            "'--global-batch-size': expected a multiple of "
+            "word 5: '--global-batch-size': expected a multiple of "
             "'--micro-batch-size' * data-parallel ranks, got 12 and 8");
-  EXPECT_EQ(errorOf(batch + "--num-layers 7 --pipeline-model-parallel-size 2"),
-            "'--num-layers': expected a multiple of the pipeline's ranks, "
-            "without layers of the first and the last one where they are "
-            "given, and with the embedding and the loss where they count, got "
-            "7 and 2");
+  EXPECT_EQ(
+      errorOf(batch + "--num-layers 7 --pipeline-model-parallel-size 2"),
+      "word 5: '--num-layers': expected a multiple of the pipeline's ranks, "
+      "without layers of the first and the last one where they are "
+      "given, and with the embedding and the loss where they count, got "
+      "7 and 2");
 }
 
 TEST(EnginesTest, LaunchersSayTheRanks) {
@@ -224,6 +228,40 @@ TEST(EnginesTest, LaunchersSayTheRanks) {
   EXPECT_EQ(import->options.front().second.front(), "data=16");
   EXPECT_EQ(import->ignored,
             std::vector<std::string>{"--log-interval (word 10)"});
+}
+
+/// A run on other ranks than those of the machine that a plan is wanted for.
+TEST(EnginesTest, ASearchHasDevicesOfItsOwn) {
+  std::string error;
+  ImportRequest request{Engine::Megatron,
+                        "--micro-batch-size 1 --seq-length 128 "
+                        "--tensor-model-parallel-size 4",
+                        "", 2, true};
+  request.isSearched = true;
+  EXPECT_FALSE(importRun(request, error));
+  request.text += " --global-batch-size 24";
+  auto import = importRun(request, error);
+  ASSERT_TRUE(import) << error;
+  EXPECT_EQ(import->options[1].second.front(), "24");
+  request.text = "torchrun --nproc-per-node 8 pretrain_gpt.py " + request.text;
+  import = importRun(request, error);
+  ASSERT_TRUE(import) << error;
+  EXPECT_EQ(import->options.front().second.front(), "data=2,tensor=4");
+  EXPECT_NE(import->remarks.front().subject, "the launcher's 8 ranks");
+  request.isSearched = false;
+  EXPECT_FALSE(importRun(request, error)); // 2 ranks are no multiple of 4
+  request.devices = 4;
+  import = importRun(request, error);
+  ASSERT_TRUE(import) << error;
+  EXPECT_EQ(import->remarks.front().subject, "the launcher's 8 ranks");
+
+  ImportRequest titan{Engine::TorchTitan,
+                      "[parallelism]\ndata_parallel_shard_degree = 8\n"
+                      "[training]\nglobal_batch_size = 64\n",
+                      "a.toml", 2, true};
+  EXPECT_FALSE(importRun(titan, error));
+  titan.isSearched = true;
+  EXPECT_TRUE(importRun(titan, error)) << error;
 }
 
 TEST(EnginesTest, TorchTitanMistakesHavePlaces) {

@@ -519,4 +519,19 @@ TEST_F(OptionsTest, TheTrainerReadsWhatTheToolGives) {
     EXPECT_EQ(valueTexts(given[i]), valueTexts(taken[i])) << given[i].name;
 }
 
+/// Those of nodes, too; of a search they are not those of the run's launcher.
+TEST_F(OptionsTest, ImportsTakeTheDevices) {
+  std::string flags = "--micro-batch-size 1 --global-batch-size 16 "
+                      "--seq-length 128 --tensor-model-parallel-size 4";
+  std::vector<std::string> arguments = {
+      "--model",  "m",        "--machine", "h100-sxm-80gb", "--nodes", "2",
+      "--import", "megatron", flags};
+  EXPECT_EQ(parse(Command::Plan, arguments), std::nullopt) << said;
+  EXPECT_EQ(options.compiler.shard.meshText, "data=4,tensor=4");
+  arguments.back() = "torchrun --nproc-per-node 8 pretrain_gpt.py " + flags;
+  arguments.push_back("--search");
+  EXPECT_EQ(parse(Command::Plan, arguments), std::nullopt) << said;
+  EXPECT_EQ(options.devices, 16);
+}
+
 } // namespace

@@ -63,6 +63,7 @@ struct ImportRequest {
   std::string source;    // a name for messages: the path, or "flags"
   int64_t devices = 0;   // ranks in all, which flags do not say; 0: unknown
   bool hasModel = false; // the model is known: that of the text does not count
+  bool isSearched = false; // `devices` are those of a search, not of the run
 };
 
 /// A run of Rota by its options: names of long flags without dashes, each with

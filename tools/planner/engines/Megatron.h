@@ -8,6 +8,7 @@
 #include "tools/planner/engines/EngineRun.h"
 #include "tools/planner/engines/Rows.h"
 
+#include <map>
 #include <span>
 #include <string_view>
 
@@ -58,6 +59,13 @@ struct Flags {
   Real sgdMomentum, muonMomentum;
   Switch isNesterov;
   Count warmup, decaySteps, lastDecay, seed;
+
+  /// The numbers of the words that are flags, by flag.
+  std::map<std::string, size_t, std::less<>> words;
+  /// A message about a flag, with the number of its word where it is given:
+  /// "word 3: '--lr': ...".
+  std::string messageAt(std::string_view flag,
+                        const std::string &message) const;
 };
 
 using FlagRow = Row<Flags>;
@@ -82,10 +90,10 @@ const char *otherwiseIn(std::string_view flag);
 
 /// Reads the words of `request` into `flags`. Flags that no plan depends on are
 /// added to `import.ignored`, and the ranks that a launcher's command says are
-/// in `devices`. False, and an `error` with the word's number, for a word that
+/// in `launched`. False, and an `error` with the word's number, for a word that
 /// is no flag of the engine, a value that does not fit it, and a flag that Rota
 /// cannot follow.
-bool readFlags(const ImportRequest &request, Flags &flags, int64_t &devices,
+bool readFlags(const ImportRequest &request, Flags &flags, int64_t &launched,
                EngineImport &import, std::string &error);
 /// The model that the flags describe; nothing, and an `error`, for another one.
 std::optional<EngineModel> modelOf(const Flags &flags, std::string &error);

@@ -3,6 +3,8 @@
 // A run of Megatron-LM as a run of Rota.
 #include "tools/planner/engines/Megatron.h"
 
+#include "runtime/text/Text.h"
+
 namespace rota::engines::megatron {
 
 namespace {
@@ -14,9 +16,10 @@ std::string two(int64_t a, int64_t b) {
 /// Makes a run of flags, with the engine's values for those not given.
 class RunOfFlags {
 public:
-  RunOfFlags(const Flags &flags, int64_t devices, EngineImport &import,
-             std::string &error)
-      : flags(flags), devices(devices), import(import), error(error) {}
+  RunOfFlags(const Flags &flags, int64_t launched, const ImportRequest &request,
+             EngineImport &import, std::string &error)
+      : flags(flags), launched(launched), request(request), import(import),
+        error(error) {}
 
   bool read() {
     if (!readRanks() || !readWeights() || !readPipeline() || !readBatch() ||
@@ -33,10 +36,14 @@ private:
     error = std::move(message);
     return false;
   }
+  bool failAt(const char *flag, const std::string &message) {
+    return fail(flags.messageAt(flag, message));
+  }
   void remark(std::string subject, std::string reason) {
     import.remarks.push_back({std::move(subject), std::move(reason)});
   }
 
+  int64_t ranksOf(int64_t fewest);
   bool readRanks();
   bool readExchanges();
   bool readWeights();
@@ -50,10 +57,24 @@ private:
   void readRest();
 
   const Flags &flags;
-  int64_t devices;
+  int64_t launched; // ranks of the launcher's command; 0: it says none
+  const ImportRequest &request;
   EngineImport &import;
   std::string &error;
 };
+
+/// The ranks of the run, of which its flags take `fewest`; 0: unknown. A search
+/// has devices of its own: where the batch is given, the run may have any.
+int64_t RunOfFlags::ranksOf(int64_t fewest) {
+  if (launched > 0 && (request.devices == 0 || request.isSearched))
+    return launched;
+  if (request.devices > 0 && request.isSearched && flags.globalBatch)
+    return fewest;
+  if (launched > 0 && launched != request.devices)
+    remark("the launcher's " + counted(launched, "rank"),
+           "'devices' " + std::to_string(request.devices) + " is taken");
+  return request.devices;
+}
 
 bool RunOfFlags::readRanks() {
   int64_t tensor = flags.tensor.value_or(1);
@@ -61,11 +82,13 @@ bool RunOfFlags::readRanks() {
   run.stage = flags.pipeline.value_or(1);
   run.context = flags.context.value_or(1);
   run.expert = flags.expert.value_or(1);
-  int64_t most = int64_t(1) << 24;
-  if (tensor > most || run.stage > most || run.context > most ||
-      tensor * run.stage > most || tensor * run.stage * run.context > most)
-    return fail("expected at most " + std::to_string(most) + " ranks");
+  int64_t most = int64_t(1) << 24, fewest = 1;
+  for (int64_t size : {tensor, run.stage, run.context, run.expert,
+                       flags.instances.value_or(1)})
+    if (size > most || (fewest *= size) > most)
+      return fail("expected at most " + std::to_string(most) + " ranks");
   int64_t model = tensor * run.stage * run.context;
+  int64_t devices = ranksOf(fewest);
   if (devices == 0)
     return fail("expected 'devices' beside the flags: Megatron takes the "
                 "number of ranks from its launcher");
@@ -75,14 +98,14 @@ bool RunOfFlags::readRanks() {
                 two(devices, model));
   run.data = devices / model; // and fsdp and expert, as yet
   if (run.data % run.expert != 0)
-    return fail("'--expert-model-parallel-size': expected a divisor of the "
-                "data-parallel ranks, got " +
-                two(run.expert, run.data) +
-                "; Rota's experts are not divided over other axes");
+    return failAt("--expert-model-parallel-size",
+                  "expected a divisor of the data-parallel ranks, got " +
+                      two(run.expert, run.data) +
+                      "; Rota's experts are not divided over other axes");
   if (run.expert > 1 && flags.expertTensor.value_or(tensor) != tensor)
-    return fail("'--expert-tensor-parallel-size': expected the "
-                "tensor-parallel size, got " +
-                two(*flags.expertTensor, tensor));
+    return failAt("--expert-tensor-parallel-size",
+                  "expected the tensor-parallel size, got " +
+                      two(*flags.expertTensor, tensor));
   run.data /= run.expert;
   return readExchanges();
 }
@@ -94,9 +117,10 @@ bool RunOfFlags::readExchanges() {
   else if (exchange == "allgather")
     run.contextExchange = "gather";
   else if (run.context > 1)
-    return fail("'--cp-comm-type': expected p2p or allgather, as Rota has no "
-                "all-to-all of heads, got '" +
-                exchange + "'");
+    return failAt(
+        "--cp-comm-type",
+        "expected p2p or allgather, as Rota has no all-to-all of heads, got '" +
+            exchange + "'");
   run.tensorExchange = flags.tensorOverlap ? "auto" : "gather";
   return true;
 }
@@ -108,9 +132,9 @@ bool RunOfFlags::readWeights() {
   if (sharding == "optim_grads_params") {
     int64_t instances = flags.instances.value_or(1);
     if (run.data % instances != 0)
-      return fail("'--num-distributed-optimizer-instances': expected a divisor "
-                  "of the data-parallel ranks, got " +
-                  two(instances, run.data));
+      return failAt("--num-distributed-optimizer-instances",
+                    "expected a divisor of the data-parallel ranks, got " +
+                        two(instances, run.data));
     run.fsdp = run.data / instances;
     run.data = instances;
     run.weightGather = "per-layer";
@@ -139,11 +163,10 @@ bool RunOfFlags::readPipeline() {
   int64_t sum = 0;
   for (int64_t count : run.layers)
     sum += count;
-  return sum == layers
-             ? true
-             : fail("'--pipeline-model-parallel-layout': expected '--num-"
-                    "layers' layers, got " +
-                    two(sum, layers));
+  return sum == layers ? true
+                       : failAt("--pipeline-model-parallel-layout",
+                                "expected '--num-layers' layers, got " +
+                                    two(sum, layers));
 }
 
 /// The layers of each chunk: those of the layout, or equal numbers but for the
@@ -152,12 +175,12 @@ bool RunOfFlags::readChunks(int64_t layers) {
   if (flags.layout) {
     auto counts = readLayout(*flags.layout, error);
     if (!counts)
-      return fail("'--pipeline-model-parallel-layout': " + error);
+      return failAt("--pipeline-model-parallel-layout", error);
     if (int64_t(counts->size()) % run.stage != 0)
-      return fail("'--pipeline-model-parallel-layout': expected a multiple of "
-                  "the pipeline's ranks, got " +
-                  two(int64_t(counts->size()), run.stage) +
-                  " chunks and ranks");
+      return failAt("--pipeline-model-parallel-layout",
+                    "expected a multiple of the pipeline's ranks, got " +
+                        two(int64_t(counts->size()), run.stage) +
+                        " chunks and ranks");
     run.repeats = int64_t(counts->size()) / run.stage;
     run.layers = *counts;
     return true;
@@ -170,18 +193,18 @@ bool RunOfFlags::readChunks(int64_t layers) {
   int64_t rest = layers + embedding + loss - std::max<int64_t>(first, 0) -
                  std::max<int64_t>(last, 0);
   if (rest < 0 || (ranks == 0 ? rest != 0 : rest % ranks != 0))
-    return fail("'--num-layers': expected a multiple of the pipeline's ranks, "
-                "without layers of the first and the last one where they are "
-                "given, and with the embedding and the loss where they "
-                "count, got " +
-                two(rest, ranks));
+    return failAt("--num-layers",
+                  "expected a multiple of the pipeline's ranks, without layers "
+                  "of the first and the last one where they are given, and "
+                  "with the embedding and the loss where they count, got " +
+                      two(rest, ranks));
   int64_t each = ranks == 0 ? 0 : rest / ranks;
   run.repeats = flags.virtualStages.value_or(1);
   if (flags.layersPerChunk) {
     if (each % *flags.layersPerChunk != 0)
-      return fail("'--num-layers-per-virtual-pipeline-stage': expected a "
-                  "divisor of the layers of a rank, got " +
-                  two(*flags.layersPerChunk, each));
+      return failAt("--num-layers-per-virtual-pipeline-stage",
+                    "expected a divisor of the layers of a rank, got " +
+                        two(*flags.layersPerChunk, each));
     run.repeats = each / *flags.layersPerChunk;
   }
   if (run.repeats * run.stage > layers + 2)
@@ -194,9 +217,9 @@ bool RunOfFlags::readChunks(int64_t layers) {
                   : rank == run.stage - 1 && last >= 0 ? last
                                                        : each;
     if (own % run.repeats != 0)
-      return fail("'--num-virtual-stages-per-pipeline-rank': expected a "
-                  "divisor of the layers of a rank, got " +
-                  two(run.repeats, own));
+      return failAt("--num-virtual-stages-per-pipeline-rank",
+                    "expected a divisor of the layers of a rank, got " +
+                        two(run.repeats, own));
     run.layers.push_back(own / run.repeats);
   }
   run.layers.front() -= embedding;
@@ -213,14 +236,16 @@ bool RunOfFlags::readBatch() {
   run.batch = flags.globalBatch.value_or(part);
   run.length = *flags.sequenceLength;
   if (run.batch % part != 0)
-    return fail("'--global-batch-size': expected a multiple of "
-                "'--micro-batch-size' * data-parallel ranks, got " +
-                two(run.batch, part));
+    return failAt("--global-batch-size",
+                  "expected a multiple of '--micro-batch-size' * data-parallel "
+                  "ranks, got " +
+                      two(run.batch, part));
   (run.stage > 1 ? run.microbatches : run.accumulate) = run.batch / part;
   if (run.repeats > 1 && run.microbatches % run.stage != 0)
-    return fail("'--global-batch-size': expected microbatches that are a "
-                "multiple of the pipeline's ranks, got " +
-                two(run.microbatches, run.stage));
+    return failAt("--global-batch-size",
+                  "expected microbatches that are a multiple of the pipeline's "
+                  "ranks, got " +
+                      two(run.microbatches, run.stage));
   run.steps = flags.steps;
   return true;
 }
@@ -239,8 +264,8 @@ bool RunOfFlags::readRecomputation() {
     return true;
   }
   if (granularity != "full")
-    return fail("'--recompute-granularity': expected full or selective, got '" +
-                granularity + "'");
+    return failAt("--recompute-granularity",
+                  "expected full or selective, got '" + granularity + "'");
   run.remat = "full";
   int64_t layers = flags.recomputedLayers.value_or(1);
   bool isBlock = flags.recomputeMethod.value_or("uniform") == "block";
@@ -253,8 +278,8 @@ bool RunOfFlags::readRecomputation() {
 
 bool RunOfFlags::readTypes() {
   if (flags.isFp16)
-    return fail("'--fp16': expected --bf16 or none, as Rota computes in bf16 "
-                "and f32");
+    return failAt("--fp16",
+                  "expected --bf16 or none, as Rota computes in bf16 and f32");
   run.isBf16 = flags.isBf16.has_value();
   run.hasBf16Gradients = flags.reducesInBf16 && run.isBf16;
   auto isBf16 = [](const std::optional<std::string> &type) {
@@ -277,9 +302,9 @@ bool RunOfFlags::readRateSchedule() {
   }
   if (run.rateSchedule != "constant" && run.rateSchedule != "linear" &&
       run.rateSchedule != "cosine" && run.rateSchedule != "wsd")
-    return fail("'--lr-decay-style': expected constant, linear, cosine or "
-                "WSD, got '" +
-                run.rateSchedule + "'");
+    return failAt("--lr-decay-style",
+                  "expected constant, linear, cosine or WSD, got '" +
+                      run.rateSchedule + "'");
   if (run.rateSchedule == "wsd" && flags.lastDecay && flags.steps)
     run.numbers["decay-share"] =
         std::min(1.0, double(*flags.lastDecay) / double(*flags.steps));
@@ -296,8 +321,8 @@ bool RunOfFlags::readOptimizer() {
   run.optimizer = name == "adam" ? "adamw" : name;
   if (run.optimizer != "adamw" && run.optimizer != "sgd" &&
       run.optimizer != "muon")
-    return fail("'--optimizer': expected adam, sgd or muon, got '" + name +
-                "'");
+    return failAt("--optimizer",
+                  "expected adam, sgd or muon, got '" + name + "'");
   run.numbers["weight-decay"] = flags.weightDecay.value_or(0.01);
   run.numbers["gradient-clip"] = flags.clip.value_or(1);
   if (run.optimizer == "sgd") {
@@ -339,12 +364,10 @@ std::optional<EngineImport> importFlags(const ImportRequest &request,
                                         std::string &error) {
   Flags flags;
   EngineImport import;
-  int64_t devices = 0;
-  if (!readFlags(request, flags, devices, import, error))
+  int64_t launched = 0;
+  if (!readFlags(request, flags, launched, import, error))
     return std::nullopt;
-  if (request.devices > 0)
-    devices = request.devices;
-  RunOfFlags reader(flags, devices, import, error);
+  RunOfFlags reader(flags, launched, request, import, error);
   if (!reader.read())
     return std::nullopt;
   import.options = optionsOf(reader.run);

@@ -27,6 +27,9 @@ private:
     error = std::move(message);
     return false;
   }
+  bool failAt(const char *flag, const std::string &message) {
+    return fail(flags.messageAt(flag, message));
+  }
 
   bool requireSizes() {
     for (auto [flag, value] : {std::pair("--num-layers", flags.layers),
@@ -43,10 +46,10 @@ private:
     model.feedForward = flags.feedForward.value_or(
         flags.isGated ? model.embed * 8 / 3 / 64 * 64 : 4 * model.embed);
     if (!flags.headSize && model.embed % model.heads != 0)
-      return fail("'--num-attention-heads': expected a divisor of "
-                  "'--hidden-size', got " +
-                  std::to_string(model.heads) + " and " +
-                  std::to_string(model.embed));
+      return failAt("--num-attention-heads",
+                    "expected a divisor of '--hidden-size', got " +
+                        std::to_string(model.heads) + " and " +
+                        std::to_string(model.embed));
     return true;
   }
 
@@ -58,8 +61,8 @@ private:
     if (flags.scalesRotary)
       model.rotaryFactor = flags.rotaryFactor.value_or(8);
     if (flags.rotaryShare.value_or(1) != 1)
-      return fail("'--rotary-percent': expected 1, got " +
-                  numberText(*flags.rotaryShare));
+      return failAt("--rotary-percent",
+                    "expected 1, got " + numberText(*flags.rotaryShare));
     if (!flags.window)
       return true;
     char *end = nullptr;
@@ -67,9 +70,10 @@ private:
     std::erase_if(text, [](char c) { return c == '(' || c == ')'; });
     long long left = std::strtoll(text.c_str(), &end, 10);
     if (end == text.c_str() || left < 0 || std::string_view(end) != ",0")
-      return fail("'--window-size': expected positions before and 0 after, as "
-                  "in 4095,0, got '" +
-                  *flags.window + "'");
+      return failAt(
+          "--window-size",
+          "expected positions before and 0 after, as in 4095,0, got '" +
+              *flags.window + "'");
     model.window = left + 1;
     return true;
   }
@@ -124,15 +128,15 @@ private:
     model.keyHeads =
         flags.groupsQueries ? flags.queryGroups.value_or(1) : model.heads;
     if (model.heads % model.keyHeads != 0)
-      return fail("'--num-query-groups': expected a divisor of "
-                  "'--num-attention-heads', got " +
-                  std::to_string(model.keyHeads) + " and " +
-                  std::to_string(model.heads));
+      return failAt("--num-query-groups",
+                    "expected a divisor of '--num-attention-heads', got " +
+                        std::to_string(model.keyHeads) + " and " +
+                        std::to_string(model.heads));
     if (model.family == "gpt2" && model.headSize * model.heads != model.embed)
-      return fail("'--kv-channels': expected '--hidden-size' / "
-                  "'--num-attention-heads' in a model of the family 'gpt2', "
-                  "got " +
-                  std::to_string(model.headSize));
+      return failAt("--kv-channels",
+                    "expected '--hidden-size' / '--num-attention-heads' in a "
+                    "model of the family 'gpt2', got " +
+                        std::to_string(model.headSize));
     return true;
   }
 
@@ -163,17 +167,16 @@ private:
     model.normalizesChoices = !flags.choosesAfterSoftmax;
     bool isMixtral = model.family == "mixtral";
     if (isMixtral && !model.normalizesChoices)
-      return fail("'--moe-router-pre-softmax': expected none without "
-                  "'--qk-layernorm', as the family 'mixtral' divides weights "
-                  "of choices by their sum");
+      return failAt("--moe-router-pre-softmax",
+                    "expected none without '--qk-layernorm', as the family "
+                    "'mixtral' divides weights of choices by their sum");
     if (isMixtral)
       model.feedForward = model.expertFeedForward;
     std::string balance = flags.balance.value_or("aux_loss");
     if (balance != "none" && balance != "aux_loss" &&
         balance != "seq_aux_loss" && balance != "global_aux_loss")
-      return fail("'--moe-router-load-balancing-type': expected none or one "
-                  "loss, got '" +
-                  balance + "'");
+      return failAt("--moe-router-load-balancing-type",
+                    "expected none or one loss, got '" + balance + "'");
     if (balance != "none" && flags.balanceLoss)
       model.balanceLoss = std::strtod(flags.balanceLoss->c_str(), nullptr);
     return true;

@@ -147,6 +147,7 @@ private:
       import.ignored.push_back(flag + " (word " + std::to_string(number) + ")");
       return "";
     }
+    flags.words[flag] = number;
     std::string wrong = row->assign(flags, value);
     return wrong.empty() ? "" : here("'" + flag + "': " + wrong);
   }
@@ -160,7 +161,16 @@ private:
 
 } // namespace
 
-bool readFlags(const ImportRequest &request, Flags &flags, int64_t &devices,
+std::string Flags::messageAt(std::string_view flag,
+                             const std::string &message) const {
+  auto found = words.find(flag);
+  return (found == words.end()
+              ? std::string()
+              : "word " + std::to_string(found->second) + ": ") +
+         "'" + std::string(flag) + "': " + message;
+}
+
+bool readFlags(const ImportRequest &request, Flags &flags, int64_t &launched,
                EngineImport &import, std::string &error) {
   std::optional<Words> words = splitWords(request.text);
   if (!words) {
@@ -171,7 +181,7 @@ bool readFlags(const ImportRequest &request, Flags &flags, int64_t &devices,
   auto script = std::ranges::find_if(
       *words, [](const std::string &word) { return word.ends_with(".py"); });
   size_t first = script == words->end() ? 0 : script - words->begin() + 1;
-  devices = launchedRanks({words->begin(), words->begin() + long(first)});
+  launched = launchedRanks({words->begin(), words->begin() + long(first)});
   error = FlagReader(*words, first, request.hasModel, flags, import).readAll();
   return error.empty();
 }

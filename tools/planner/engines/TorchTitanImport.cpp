@@ -201,6 +201,11 @@ bool RunOfSettings::readRanks() {
   run.context = settings.context.value_or(1);
   run.expert = settings.expert.value_or(1);
   int64_t shards = settings.shards.value_or(-1), others = 1;
+  // A search has devices of its own: where the batch is given, the run may have
+  // any.
+  if (shards < 0 && request.isSearched && request.devices > 0 &&
+      settings.globalBatch.value_or(-1) > 0)
+    shards = std::max<int64_t>(run.expert, 1);
   for (int64_t size : {run.data, run.stage, run.sequence, run.context})
     if ((others *= std::min<int64_t>(size, 1 << 25)) > 1 << 24)
       return fail("expected at most 16777216 ranks");
@@ -216,7 +221,8 @@ bool RunOfSettings::readRanks() {
                 two(request.devices, others));
   if (shards < 0)
     shards = request.devices / others;
-  else if (request.devices > 0 && shards * others != request.devices)
+  else if (request.devices > 0 && !request.isSearched &&
+           shards * others != request.devices)
     return fail("expected the devices to be the product of the ranks, got " +
                 two(request.devices, shards * others));
   if (shards % run.expert != 0)

@@ -5,6 +5,7 @@
 #include "runtime/text/Text.h"
 #include "tools/planner/engines/Engines.h"
 #include "tools/planner/search/PlanCandidate.h"
+#include "tools/rota/options/MachineOptions.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -28,6 +29,7 @@ requestOf(const RunOptions &options, std::string &error) {
   engines::ImportRequest request;
   request.devices = options.devices;
   request.hasModel = options.given.contains("model");
+  request.isSearched = options.search;
   request.text = words[1];
   request.source = "flags";
   if (words[0] == nameOf(Engine::Megatron))
@@ -70,6 +72,9 @@ std::optional<Ending> takeImport(const std::vector<Option> &table,
                                  RunOptions &options) {
   if (!options.given.contains("import"))
     return std::nullopt;
+  // Nodes of a machine say the ranks, too.
+  if (OptionMistake mistake = readMachine(options); !mistake.option.empty())
+    return Ending::badInput("'" + mistake.option + "': " + mistake.message);
   std::string error;
   auto request = requestOf(options, error);
   auto import = request ? engines::importRun(*request, error) : std::nullopt;

@@ -21,7 +21,7 @@ OptionMistake rota::readMachine(RunOptions &options) {
     return {};
   if (!options.compiler.machine)
     return {"nodes", "expected 'machine' beside it, got none"};
-  if (options.devices != 0)
+  if (options.given.contains("devices"))
     return {"nodes", "expected no 'devices' beside it, got " +
                          std::to_string(options.devices)};
   const std::vector<mlir::rota::NetworkLevel> &network =
