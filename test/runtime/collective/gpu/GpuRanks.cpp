@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/collective/gpu/GpuRanks.h"
 #include "runtime/collective/Blocks.h"
-#include "test/runtime/collective/gpu/FakeDriver.h"
+#include "test/runtime/collective/TransferKernels.h"
 
+#include <cstring>
 #include <thread>
 
 namespace rota::test {
 
 static constexpr unsigned char kSpoiled = 0xa5;
 
-static cuda::Address addressOf(const void *place) {
-  return reinterpret_cast<cuda::Address>(place);
+const cuda::DriverApi &driverWithoutLaunches() {
+  static const cuda::DriverApi api = [] {
+    cuda::DriverApi changed = simt::emulatedDriver();
+    changed.launch = [](cuda::FunctionHandle, unsigned, unsigned, unsigned,
+                        unsigned, unsigned, unsigned, unsigned,
+                        cuda::StreamHandle, void **,
+                        void **) { return cuda::kLaunchFailed; };
+    return changed;
+  }();
+  return api;
 }
 
-GpuRanks::GpuRanks(int ranks, uint64_t seed) {
-  // The fake driver loads anything.
-  static const RotaGpuCode kCode = {};
-  gpu = std::make_shared<cuda::Gpu>(fakeDriver(seed), 0,
-                                    std::span<const RotaGpuCode>(&kCode, 1));
+GpuRanks::GpuRanks(int ranks, uint64_t seed, const cuda::DriverApi &driver) {
+  simt::setEmulatedDriverOptions({.threads = 1, .seed = seed});
+  gpu = std::make_shared<cuda::Gpu>(driver, 0, std::span(&transferCode(), 1));
   for (int rank = 0; rank < ranks; ++rank)
     devices.push_back(std::make_unique<cuda::CudaDevice>(gpu, nullptr));
 }
@@ -50,14 +57,18 @@ GpuBuffer::~GpuBuffer() {
   device.gpu().api().free(address);
 }
 
+/// Not as a copy of the driver, which the emulated one makes from and to its
+/// own memory alone.
 void GpuBuffer::write(const void *host) {
-  device.gpu().api().copy(address, addressOf(host), size,
-                          device.computeStream());
+  simt::enqueueHost(device.computeStream(), {"write", {}, [=, this] {
+                                               std::memcpy(place(), host, size);
+                                             }});
 }
 
 void GpuBuffer::read(void *host) {
-  device.gpu().api().copy(addressOf(host), address, size,
-                          device.computeStream());
+  simt::enqueueHost(device.computeStream(), {"read", {}, [=, this] {
+                                               std::memcpy(host, place(), size);
+                                             }});
   device.gpu().api().synchronizeStream(device.computeStream());
 }
 

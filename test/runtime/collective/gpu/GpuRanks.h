@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of a test that share the fake GPU, each a thread with a device.
+// Ranks of a test that share the emulated GPU, each a thread with a device.
 #ifndef ROTA_TEST_RUNTIME_COLLECTIVE_GPU_GPURANKS_H
 #define ROTA_TEST_RUNTIME_COLLECTIVE_GPU_GPURANKS_H
 
 #include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/simt/EmulatedDriver.h"
 #include "test/runtime/collective/ForwardingCommunicator.h"
 
 #include <functional>
@@ -14,10 +15,15 @@
 
 namespace rota::test {
 
-/// Devices of ranks that share the fake GPU.
+/// The emulated driver, of which each launch fails.
+const cuda::DriverApi &driverWithoutLaunches();
+
+/// Devices of ranks that share the emulated GPU. The order of its work follows
+/// from the seed.
 class GpuRanks {
 public:
-  GpuRanks(int ranks, uint64_t seed);
+  GpuRanks(int ranks, uint64_t seed,
+           const cuda::DriverApi &driver = simt::emulatedDriver());
 
   cuda::CudaDevice &device(int rank) { return *devices[rank]; }
   std::vector<cuda::CudaDevice *> all();

@@ -3,7 +3,6 @@
 #include "runtime/collective/local/LocalNetwork.h"
 #include "test/runtime/collective/CommunicatorChecks.h"
 #include "test/runtime/collective/RandomCollective.h"
-#include "test/runtime/collective/gpu/FakeDriver.h"
 #include "test/runtime/collective/gpu/GpuRanks.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +15,9 @@ namespace {
 using Body = std::function<void(StagedCommunicator &, cuda::CudaDevice &)>;
 
 /// Runs `body` as each rank, over a network of threads.
-void onEachRank(int ranks, uint64_t seed, const Body &body) {
-  GpuRanks gpu(ranks, seed);
+void onEachRank(int ranks, uint64_t seed, const Body &body,
+                const cuda::DriverApi &driver = simt::emulatedDriver()) {
+  GpuRanks gpu(ranks, seed, driver);
   LocalNetwork network(ranks);
   gpu.run([&](int rank) {
     StagedCommunicator staged(network.at(rank), gpu.device(rank));
@@ -122,8 +122,7 @@ TEST(StagedCommunicator, RanksThatDisagreeFailTheRun) {
 
 // Rank 0 has the error; rank 1 waits for it.
 TEST(StagedCommunicator, AnErrorOfTheDriverFailsTheRun) {
-  failLaunches(true);
-  onEachRank(2, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {
+  auto body = [](StagedCommunicator &staged, cuda::CudaDevice &device) {
     GpuBuffer part(device, 16);
     staged.setPosition("optimizer");
     std::string failure = failureOf([&] {
@@ -132,8 +131,9 @@ TEST(StagedCommunicator, AnErrorOfTheDriverFailsTheRun) {
                      part.place());
       staged.wait(staged.receive(Stream::Forward, 0, part.place(), 4));
     });
-    EXPECT_TRUE(failure.starts_with("rank 0: optimizer: GPU 0 (Fake): "))
+    EXPECT_TRUE(
+        failure.starts_with("rank 0: optimizer: GPU 0 (emulated GPU): "))
         << failure;
-  });
-  failLaunches(false);
+  };
+  onEachRank(2, 1, body, driverWithoutLaunches());
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/collective/nccl/FakeGpu.h"
-#include "runtime/collective/Blocks.h"
-#include "runtime/device/cuda/ServiceKernels.h"
+#include "test/runtime/collective/TransferKernels.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +8,8 @@
 #include <deque>
 #include <gtest/gtest.h>
 #include <list>
-#include <map>
 #include <set>
+#include <string_view>
 
 namespace rota::test {
 
@@ -77,80 +76,6 @@ Result ask(StreamHandle stream, std::function<bool()> work) {
   Lock lock(machine().mutex);
   fakeAsk(stream, std::move(work));
   return kSuccess;
-}
-
-/// Kernels take their arguments when they are launched.
-using Kernel = std::function<bool()> (*)(void **arguments);
-template <typename T> T argument(void **arguments, int number) {
-  return *static_cast<T *>(arguments[number]);
-}
-
-/// The i-th element of rows, in elements of that size.
-char *element(char *base, int64_t i, int64_t length, int64_t stride,
-              int64_t bytes) {
-  return base + (i / length * stride + i % length) * bytes;
-}
-
-template <int64_t kBytes> std::function<bool()> copyKernel(void **arguments) {
-  auto *source = argument<char *>(arguments, 0);
-  auto *destination = argument<char *>(arguments, 1);
-  std::array<int64_t, 5> n; // count, then the rows
-  for (int i = 0; i < 5; ++i)
-    n[i] = argument<int64_t>(arguments, 2 + i);
-  return [=] {
-    for (int64_t i = 0; i < n[0]; ++i)
-      std::memcpy(element(destination, i, n[3], n[4], kBytes),
-                  element(source, i, n[1], n[2], kBytes), kBytes);
-    return true;
-  };
-}
-
-template <ElementType kType>
-std::function<bool()> combineKernel(void **arguments) {
-  auto *terms = argument<const Term *>(arguments, 0);
-  auto termCount = argument<int64_t>(arguments, 1);
-  auto *out = argument<char *>(arguments, 2);
-  std::array<int64_t, 4> n; // count, length of a term's row, the result's rows
-  for (int i = 0; i < 4; ++i)
-    n[i] = argument<int64_t>(arguments, 3 + i);
-  Collective collective;
-  auto mode = argument<int32_t>(arguments, 7);
-  collective.kind = Collective::Kind::ReduceScatter;
-  collective.type = kType;
-  collective.accumulate = mode == kAccumulate;
-  collective.maximum = mode == kMaximum;
-  return [=] {
-    int64_t bytes = byteSize(kType);
-    for (int64_t i = 0; i < n[0]; ++i) {
-      std::vector<const void *> places;
-      for (int64_t t = 0; t < termCount; ++t) {
-        auto *data =
-            const_cast<char *>(static_cast<const char *>(terms[t].data));
-        places.push_back(element(data, i, n[1], terms[t].stride, bytes));
-      }
-      combine(collective, places, element(out, i, n[2], n[3], bytes), 1);
-    }
-    return true;
-  };
-}
-
-std::function<bool()> noteKernel(void **arguments) {
-  auto *place = argument<int32_t *>(arguments, 0);
-  return [place, value = argument<int32_t>(arguments, 1)] {
-    __atomic_store_n(place, value, __ATOMIC_RELAXED);
-    return true;
-  };
-}
-
-const std::map<std::string, Kernel> &kernels() {
-  static const std::map<std::string, Kernel> all = {
-      {kNoteKernel, noteKernel},
-      {kCopyKernels[0], copyKernel<2>},
-      {kCopyKernels[1], copyKernel<4>},
-      {kCombineKernels[0], combineKernel<ElementType::F32>},
-      {kCombineKernels[1], combineKernel<ElementType::BF16>},
-      {kCombineKernels[2], combineKernel<ElementType::I32>}};
-  return all;
 }
 
 void fillDevice(DriverApi &api) {
@@ -411,24 +336,42 @@ void fillEvents(DriverApi &api) {
   };
 }
 
+/// A kernel takes its arguments when it is launched, and runs later.
+Result launch(const TransferKernel &kernel, StreamHandle stream,
+              void **arguments) {
+  std::vector<int64_t> taken(kernel.argumentBytes.size());
+  for (size_t n = 0; n < taken.size(); ++n)
+    std::memcpy(&taken[n], arguments[n], kernel.argumentBytes[n]);
+  return ask(stream, [&kernel, taken]() mutable {
+    std::vector<void *> places;
+    for (int64_t &argument : taken)
+      places.push_back(&argument);
+    for (int64_t i = 0; i < kernel.elements(places.data()); ++i)
+      kernel.element(places.data(), i);
+    return true;
+  });
+}
+
 void fillKernels(DriverApi &api) {
   api.loadModule = [](ModuleHandle *module, const void *, unsigned, int *,
                       void **) { return *module = nullptr, kSuccess; };
   api.unloadModule = [](ModuleHandle) { return kSuccess; };
   api.moduleFunction = [](FunctionHandle *function, ModuleHandle,
                           const char *name) {
-    auto found = kernels().find(name);
-    if (found == kernels().end())
-      return kNotFound;
-    *function =
-        reinterpret_cast<FunctionHandle>(const_cast<Kernel *>(&found->second));
-    return kSuccess;
+    for (const TransferKernel &kernel : transferKernels())
+      if (kernel.name == std::string_view(name)) {
+        *function = reinterpret_cast<FunctionHandle>(
+            const_cast<TransferKernel *>(&kernel));
+        return kSuccess;
+      }
+    return kNotFound;
   };
   api.setFunctionAttribute = [](FunctionHandle, int, int) { return kSuccess; };
   api.launch = [](FunctionHandle function, unsigned, unsigned, unsigned,
                   unsigned, unsigned, unsigned, unsigned, StreamHandle stream,
                   void **arguments, void **) {
-    return ask(stream, (*reinterpret_cast<Kernel *>(function))(arguments));
+    return launch(*reinterpret_cast<const TransferKernel *>(function), stream,
+                  arguments);
   };
 }
 

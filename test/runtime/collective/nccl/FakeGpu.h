@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPUs whose work the host does, for tests of communicators: streams are queues
-// that advance while any thread asks for the state of one, and device memory is
-// the host's. Work may be late by as much as CUDA allows: nothing runs before
-// somebody waits. Streams can capture graphs, which must be joined; an event of
-// a capture cannot be asked for.
+// Several GPUs whose work the host does, for a fake NCCL. The emulated GPU of
+// runtime/device/simt is one GPU, and cannot record a call of the host that
+// waits for other ranks; a call of NCCL is one, and each rank has a GPU.
+//
+// Streams are queues that advance while any thread asks for the state of one,
+// and device memory is the host's. Work may be late by as much as CUDA allows:
+// nothing runs before somebody waits. Streams can capture graphs, which must be
+// joined; an event of a capture cannot be asked for.
 #ifndef ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_FAKEGPU_H
 #define ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_FAKEGPU_H
 
