@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/collective/CommunicatorChecks.h"
-#include "runtime/Error.h"
 
 #include <gtest/gtest.h>
+#include <stdexcept>
 
 namespace rota::test {
 
@@ -28,7 +28,7 @@ RankGroup allRanks(const Communicator &communicator) {
 std::string failureOf(const std::function<void()> &body) {
   try {
     body();
-  } catch (const RunError &error) {
+  } catch (const std::runtime_error &error) {
     return error.what();
   }
   return "nothing was thrown";

@@ -17,7 +17,7 @@ RankGroup allRanks(const Communicator &communicator);
 /// A sum of that many f32 that is added to the part of each rank.
 Collective addParts(int64_t size);
 
-/// The message of the RunError that `body` throws.
+/// The message of the error that `body` throws.
 std::string failureOf(const std::function<void()> &body);
 
 /// One of three ranks fails while the others wait for a message of 4 bytes.

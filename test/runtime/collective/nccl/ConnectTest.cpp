@@ -2,8 +2,8 @@
 //
 // The rendezvous address of ranks is found by environment variables.
 #include "runtime/collective/nccl/Connect.h"
-#include "runtime/Error.h"
 #include "test/runtime/LineModel.h"
+#include "test/runtime/collective/CommunicatorChecks.h"
 #include "test/runtime/collective/nccl/FakeGpu.h"
 
 #include <cstdlib>
@@ -28,14 +28,6 @@ protected:
                              "CUDA_DEVICE_MAX_CONNECTIONS",
                              "NCCL_GRAPH_REGISTER", "NCCL_RUNTIME_CONNECT"})
       unsetenv(name);
-  }
-  static std::string failureOf(const std::function<void()> &body) {
-    try {
-      body();
-    } catch (const InputError &error) {
-      return error.what();
-    }
-    return "nothing was thrown";
   }
 };
 

@@ -5,6 +5,7 @@
 #define ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_NCCLMACHINE_H
 
 #include "runtime/collective/nccl/NcclCommunicator.h"
+#include "test/runtime/collective/CommunicatorChecks.h"
 #include "test/runtime/collective/ForwardingCommunicator.h"
 #include "test/runtime/collective/RandomCollective.h"
 #include "test/runtime/collective/nccl/FakeGpu.h"
@@ -17,16 +18,6 @@
 #include <thread>
 
 namespace rota::test {
-
-/// The message of the exception that `body` throws.
-inline std::string failureOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const std::runtime_error &error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 /// A rank of a test, in a thread of its own.
 struct TestRank {
@@ -79,10 +70,6 @@ private:
   const NcclCommunicator::Options options;
 };
 
-inline RankGroup allRanks(const Communicator &communicator) {
-  return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
-}
-
 /// Messages of both directions between all ranks, and a group of all in each
 /// stream of collectives.
 inline NcclPlan planOfAll(int ranks) {
@@ -110,13 +97,6 @@ inline NcclPlan planOf(int ranks, uint64_t seed, int count, int64_t elements) {
       plan.add({next.stream, false, next.group(rank).ranks});
   }
   return plan;
-}
-
-inline Collective gather(int64_t size) {
-  Collective collective;
-  collective.axes = {0};
-  collective.size = size;
-  return collective;
 }
 
 /// A communicator whose `wait` waits for the results.
