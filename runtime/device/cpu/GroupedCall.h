@@ -35,7 +35,7 @@ struct GroupedCall {
 
 /// The columns of C, or its rows, cut evenly; the last part may be narrower.
 struct ColumnTiles {
-  ColumnTiles(int64_t all, int64_t most, int64_t unit)
+  ColumnTiles(int64_t all, int64_t unit, int64_t most)
       : width(evenPart(all, most, unit)), count(ceilDiv(all, width)),
         last(all - (count - 1) * width) {}
   int64_t of(int64_t part) const { return part + 1 == count ? last : width; }
@@ -54,7 +54,7 @@ inline ColumnTiles tilesFor(const GroupedCall &call, int64_t all, int64_t parts,
   constexpr int64_t kLeast = 512;
   int64_t tiles = widths.tilesOfThread * threadLimit(call.context);
   int64_t width = all / ceilDiv(tiles, std::max<int64_t>(parts, 1));
-  return {all, std::min(std::max(width, kLeast), widths.most), widths.unit};
+  return {all, widths.unit, std::min(std::max(width, kLeast), widths.most)};
 }
 
 /// The product of some rows of an expert by some columns of its matrix.

@@ -233,7 +233,7 @@ private:
 void sumAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
   ColumnTiles m = tilesFor(call, g.in, g.experts, kWidths);
-  ColumnTiles n(g.out, kWidths.most, kWidths.unit);
+  ColumnTiles n(g.out, kWidths.unit, kWidths.most);
   DepthTiles tiles = findDepthTiles(call, m, n);
   runPieces(call, g.experts * m.count, "gradient of experts",
             [&](int64_t piece) {

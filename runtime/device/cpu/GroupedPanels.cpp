@@ -45,7 +45,7 @@ void sumByPanels(const GroupedCall &call, const PanelKernels &kernels) {
   const PanelTiling &tiling = kernels.sizes.tiling;
   ColumnTiles m = tilesFor(call, g.in, g.experts,
                            {tiling.unitM, tiling.mostM, kTilesOfThread});
-  ColumnTiles n(g.out, tiling.mostN, tiling.unitN);
+  ColumnTiles n(g.out, tiling.unitN, tiling.mostN);
   std::vector<int64_t> experts; // the largest first
   for (const ExpertRows::Part *part : call.rows.largestFirst())
     experts.push_back(part->expert);
