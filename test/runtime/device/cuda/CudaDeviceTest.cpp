@@ -47,7 +47,8 @@ const RotaSimtKernel kNote = {note, "rota_note", kSites,     2, 0,
                               1,    2,           kNoteBytes, 0};
 const RotaSimtKernel *const kImage[] = {&kIncrement, &kNote, nullptr};
 const RotaGpuCode kCode = {ROTA_GPU_HOST, 0, kImage, sizeof kImage};
-const RotaGpuLaunch kLaunch = {"increment", {1, 1, 1}, 1, 0, 1};
+const RotaGpuLaunch kLaunch = {"increment", {1, 1, 1}, 1, 0, 1,
+                               nullptr,     0,         0, 0, 0};
 
 /// Code with a kernel for each name of ServiceKernels.h, none of which runs.
 struct AllServices {
