@@ -76,263 +76,227 @@ template <typename Op> Op onlyUse(Value value) {
   return op && op->hasOneUse() ? op : Op();
 }
 
-/// A pattern that counts its rewrites.
-template <typename Op> struct Counting : OpRewritePattern<Op> {
-  Counting(MLIRContext *context, Pass::Statistic &count)
-      : OpRewritePattern<Op>(context), count(count) {}
+/// A rewrite of ops of one kind; counts how often it is done.
+template <typename Op> class Counted : public OpRewritePattern<Op> {
+public:
+  using Rewrite = LogicalResult (*)(Op op, PatternRewriter &rewriter);
+  Counted(MLIRContext *context, Rewrite rewrite, Pass::Statistic &count)
+      : OpRewritePattern<Op>(context), rewrite(rewrite), count(count) {}
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    LogicalResult result = rewrite(op, rewriter);
+    if (succeeded(result))
+      ++count;
+    return result;
+  }
+
+private:
+  const Rewrite rewrite;
   Pass::Statistic &count;
 };
 
 /// A group of one rank.
-template <typename Op> struct DropLonely : Counting<Op> {
-  using Counting<Op>::Counting;
-  LogicalResult matchAndRewrite(Op op,
-                                PatternRewriter &rewriter) const override {
-    if (meshOf(op).getSize(refs(op.getAxes())) != 1)
-      return failure();
-    rewriter.replaceOp(op, op->getOperand(0));
-    ++this->count;
-    return success();
-  }
-};
+template <typename Op>
+LogicalResult dropLonely(Op op, PatternRewriter &rewriter) {
+  if (meshOf(op).getSize(refs(op.getAxes())) != 1)
+    return failure();
+  rewriter.replaceOp(op, op->getOperand(0));
+  return success();
+}
 
 /// Replaces a collective by an equal one of the same value, earlier in the
 /// block.
-template <typename Op> struct MergeEqual : Counting<Op> {
-  using Counting<Op>::Counting;
-  LogicalResult matchAndRewrite(Op op,
-                                PatternRewriter &rewriter) const override {
-    auto withoutReason = [](Op op) {
-      NamedAttrList attributes(op->getAttrDictionary());
-      attributes.erase(op.getReasonAttrName());
-      return attributes.getDictionary(op->getContext());
-    };
-    for (Operation *user : op->getOperand(0).getUsers()) {
-      auto other = dyn_cast<Op>(user);
-      if (!other || other == op || other->getBlock() != op->getBlock() ||
-          !other->isBeforeInBlock(op) || other.getType() != op.getType() ||
-          withoutReason(other) != withoutReason(op))
-        continue;
-      rewriter.replaceOp(op, other);
-      ++this->count;
-      return success();
-    }
-    return failure();
+template <typename Op>
+LogicalResult mergeEqual(Op op, PatternRewriter &rewriter) {
+  auto withoutReason = [](Op op) {
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.erase(op.getReasonAttrName());
+    return attributes.getDictionary(op->getContext());
+  };
+  for (Operation *user : op->getOperand(0).getUsers()) {
+    auto other = dyn_cast<Op>(user);
+    if (!other || other == op || other->getBlock() != op->getBlock() ||
+        !other->isBeforeInBlock(op) || other.getType() != op.getType() ||
+        withoutReason(other) != withoutReason(op))
+      continue;
+    rewriter.replaceOp(op, other);
+    return success();
   }
-};
+  return failure();
+}
 
 /// A gather of a slice gives the whole value.
-struct CancelGather : Counting<AllGatherOp> {
-  using Counting::Counting;
-  LogicalResult matchAndRewrite(AllGatherOp gather,
-                                PatternRewriter &rewriter) const override {
-    auto slice = gather.getInput().getDefiningOp<ShardSliceOp>();
-    if (!slice || slice.getDim() != gather.getDim() ||
-        !sameOrder(gather, slice.getAxes(), gather.getAxes()) ||
-        slice.getInput().getType() != gather.getType())
-      return failure();
-    rewriter.replaceOp(gather, slice.getInput());
-    ++count;
-    return success();
-  }
-};
+LogicalResult cancelGather(AllGatherOp gather, PatternRewriter &rewriter) {
+  auto slice = gather.getInput().getDefiningOp<ShardSliceOp>();
+  if (!slice || slice.getDim() != gather.getDim() ||
+      !sameOrder(gather, slice.getAxes(), gather.getAxes()) ||
+      slice.getInput().getType() != gather.getType())
+    return failure();
+  rewriter.replaceOp(gather, slice.getInput());
+  return success();
+}
 
 /// A slice of a gather gives the rank's own part.
-struct CancelSlice : Counting<ShardSliceOp> {
-  using Counting::Counting;
-  LogicalResult matchAndRewrite(ShardSliceOp slice,
-                                PatternRewriter &rewriter) const override {
-    auto gather = slice.getInput().getDefiningOp<AllGatherOp>();
-    if (!gather || slice.getDim() != gather.getDim() ||
-        !sameOrder(slice, slice.getAxes(), gather.getAxes()))
-      return failure();
-    rewriter.replaceOp(slice, gather.getInput());
-    ++count;
-    return success();
-  }
-};
+LogicalResult cancelSlice(ShardSliceOp slice, PatternRewriter &rewriter) {
+  auto gather = slice.getInput().getDefiningOp<AllGatherOp>();
+  if (!gather || slice.getDim() != gather.getDim() ||
+      !sameOrder(slice, slice.getAxes(), gather.getAxes()))
+    return failure();
+  rewriter.replaceOp(slice, gather.getInput());
+  return success();
+}
 
 /// Whether a rank sends to its own position, counted in another order.
-static bool keepsPositions(PermuteOp permute) {
+bool keepsPositions(PermuteOp permute) {
   return permute.getShift() == 0 && !permute.getMirrored();
 }
 
 /// A permutation and its inverse, or one that moves nothing.
-struct CancelPermute : Counting<PermuteOp> {
-  using Counting::Counting;
-  LogicalResult matchAndRewrite(PermuteOp permute,
-                                PatternRewriter &rewriter) const override {
-    auto inner = permute.getInput().getDefiningOp<PermuteOp>();
-    if (!keepsPositions(permute))
-      return failure();
-    bool inverse = inner && keepsPositions(inner) &&
-                   inner.getAxes() == permute.getOrder() &&
-                   inner.getOrder() == permute.getAxes();
-    if (permute.getAxes() != permute.getOrder() && !inverse)
-      return failure();
-    rewriter.replaceOp(permute,
-                       inverse ? inner.getInput() : permute.getInput());
-    ++count;
-    return success();
-  }
-};
+LogicalResult cancelPermute(PermuteOp permute, PatternRewriter &rewriter) {
+  auto inner = permute.getInput().getDefiningOp<PermuteOp>();
+  if (!keepsPositions(permute))
+    return failure();
+  bool inverse = inner && keepsPositions(inner) &&
+                 inner.getAxes() == permute.getOrder() &&
+                 inner.getOrder() == permute.getAxes();
+  if (permute.getAxes() != permute.getOrder() && !inverse)
+    return failure();
+  rewriter.replaceOp(permute, inverse ? inner.getInput() : permute.getInput());
+  return success();
+}
 
 /// A sum that is scattered and then gathered by all is an all-reduce.
-struct GatherOfScatter : Counting<AllGatherOp> {
-  using Counting::Counting;
-  LogicalResult matchAndRewrite(AllGatherOp gather,
-                                PatternRewriter &rewriter) const override {
-    auto scatter = onlyUse<ReduceScatterOp>(gather.getInput());
-    if (!scatter || scatter.getDim() != gather.getDim() ||
-        !sameOrder(gather, scatter.getAxes(), gather.getAxes()) ||
-        scatter.getInput().getType() != gather.getType())
-      return failure();
-    rewriter.replaceOpWithNewOp<AllReduceOp>(
-        gather, gather.getType(), ReduceKind::Sum, scatter.getInput(),
-        scatter.getAxes(), scatter.getReason());
-    ++count;
-    return success();
-  }
-};
+LogicalResult gatherOfScatter(AllGatherOp gather, PatternRewriter &rewriter) {
+  auto scatter = onlyUse<ReduceScatterOp>(gather.getInput());
+  if (!scatter || scatter.getDim() != gather.getDim() ||
+      !sameOrder(gather, scatter.getAxes(), gather.getAxes()) ||
+      scatter.getInput().getType() != gather.getType())
+    return failure();
+  rewriter.replaceOpWithNewOp<AllReduceOp>(
+      gather, gather.getType(), ReduceKind::Sum, scatter.getInput(),
+      scatter.getAxes(), scatter.getReason());
+  return success();
+}
 
 /// A sum of which each rank of the group keeps its part is a reduce-scatter; a
 /// part along other axes is cut before it is summed.
-struct SliceOfReduce : Counting<ShardSliceOp> {
-  using Counting::Counting;
-  LogicalResult matchAndRewrite(ShardSliceOp slice,
-                                PatternRewriter &rewriter) const override {
-    auto reduce = onlyUse<AllReduceOp>(slice.getInput());
-    if (!reduce)
-      return failure();
-    if (reduce.getKind() == ReduceKind::Sum &&
-        sameGroup(slice, slice.getAxes(), reduce.getAxes())) {
-      rewriter.replaceOpWithNewOp<ReduceScatterOp>(
-          slice, slice.getType(), reduce.getInput(), slice.getDim(),
-          slice.getAxes(), reduce.getReason());
-    } else if (disjoint(slice, slice.getAxes(), reduce.getAxes())) {
-      Value part = ShardSliceOp::create(
-          rewriter, slice.getLoc(), slice.getType(), reduce.getInput(),
-          slice.getDim(), slice.getAxes(), slice.getReason());
-      rewriter.replaceOpWithNewOp<AllReduceOp>(
-          slice, slice.getType(), reduce.getKind(), part, reduce.getAxes(),
-          reduce.getReason());
-    } else {
-      return failure();
-    }
-    ++count;
-    return success();
-  }
-};
-
-/// The sum or difference of two sums over ranks is the sum of theirs.
-template <typename Add> struct AddOfReduces : Counting<Add> {
-  using Counting<Add>::Counting;
-  LogicalResult matchAndRewrite(Add add,
-                                PatternRewriter &rewriter) const override {
-    auto merge = [&](auto first, auto second, auto build) -> LogicalResult {
-      Value sum = Add::create(rewriter, add.getLoc(), first.getInput(),
-                              second.getInput());
-      build(sum);
-      ++this->count;
-      return success();
-    };
-    auto left = onlyUse<AllReduceOp>(add.getLhs());
-    auto right = onlyUse<AllReduceOp>(add.getRhs());
-    if (left && right && left.getKind() == ReduceKind::Sum &&
-        right.getKind() == ReduceKind::Sum && left.getAxes() == right.getAxes())
-      return merge(left, right, [&](Value sum) {
-        rewriter.replaceOpWithNewOp<AllReduceOp>(
-            add, sum.getType(), ReduceKind::Sum, sum, left.getAxes(),
-            left.getReason());
-      });
-    auto first = onlyUse<ReduceScatterOp>(add.getLhs());
-    auto second = onlyUse<ReduceScatterOp>(add.getRhs());
-    if (first && second && first.getDim() == second.getDim() &&
-        first.getAxes() == second.getAxes() &&
-        first.getInput().getType() == second.getInput().getType())
-      return merge(first, second, [&](Value sum) {
-        rewriter.replaceOpWithNewOp<ReduceScatterOp>(
-            add, add.getType(), sum, first.getDim(), first.getAxes(),
-            first.getReason());
-      });
+LogicalResult sliceOfReduce(ShardSliceOp slice, PatternRewriter &rewriter) {
+  auto reduce = onlyUse<AllReduceOp>(slice.getInput());
+  if (!reduce)
+    return failure();
+  if (reduce.getKind() == ReduceKind::Sum &&
+      sameGroup(slice, slice.getAxes(), reduce.getAxes())) {
+    rewriter.replaceOpWithNewOp<ReduceScatterOp>(
+        slice, slice.getType(), reduce.getInput(), slice.getDim(),
+        slice.getAxes(), reduce.getReason());
+  } else if (disjoint(slice, slice.getAxes(), reduce.getAxes())) {
+    Value part = ShardSliceOp::create(rewriter, slice.getLoc(), slice.getType(),
+                                      reduce.getInput(), slice.getDim(),
+                                      slice.getAxes(), slice.getReason());
+    rewriter.replaceOpWithNewOp<AllReduceOp>(
+        slice, slice.getType(), reduce.getKind(), part, reduce.getAxes(),
+        reduce.getReason());
+  } else {
     return failure();
   }
-};
+  return success();
+}
+
+/// The sum or difference of two sums over ranks is the sum of theirs.
+template <typename Add>
+LogicalResult addOfReduces(Add add, PatternRewriter &rewriter) {
+  auto merge = [&](auto first, auto second, auto build) -> LogicalResult {
+    Value sum = Add::create(rewriter, add.getLoc(), first.getInput(),
+                            second.getInput());
+    build(sum);
+    return success();
+  };
+  auto left = onlyUse<AllReduceOp>(add.getLhs());
+  auto right = onlyUse<AllReduceOp>(add.getRhs());
+  if (left && right && left.getKind() == ReduceKind::Sum &&
+      right.getKind() == ReduceKind::Sum && left.getAxes() == right.getAxes())
+    return merge(left, right, [&](Value sum) {
+      rewriter.replaceOpWithNewOp<AllReduceOp>(
+          add, sum.getType(), ReduceKind::Sum, sum, left.getAxes(),
+          left.getReason());
+    });
+  auto first = onlyUse<ReduceScatterOp>(add.getLhs());
+  auto second = onlyUse<ReduceScatterOp>(add.getRhs());
+  if (first && second && first.getDim() == second.getDim() &&
+      first.getAxes() == second.getAxes() &&
+      first.getInput().getType() == second.getInput().getType())
+    return merge(first, second, [&](Value sum) {
+      rewriter.replaceOpWithNewOp<ReduceScatterOp>(
+          add, add.getType(), sum, first.getDim(), first.getAxes(),
+          first.getReason());
+    });
+  return failure();
+}
 
 /// All-reduces over different axes, one after the other.
-struct NestedReduces : Counting<AllReduceOp> {
-  using Counting::Counting;
-  LogicalResult matchAndRewrite(AllReduceOp reduce,
-                                PatternRewriter &rewriter) const override {
-    auto inner = onlyUse<AllReduceOp>(reduce.getInput());
-    if (!inner || inner.getKind() != reduce.getKind() ||
-        !disjoint(reduce, inner.getAxes(), reduce.getAxes()))
-      return failure();
-    rewriter.replaceOpWithNewOp<AllReduceOp>(
-        reduce, reduce.getType(), reduce.getKind(), inner.getInput(),
-        unite(reduce, inner.getAxes(), reduce.getAxes()), inner.getReason());
-    ++count;
-    return success();
-  }
-};
+LogicalResult nestedReduces(AllReduceOp reduce, PatternRewriter &rewriter) {
+  auto inner = onlyUse<AllReduceOp>(reduce.getInput());
+  if (!inner || inner.getKind() != reduce.getKind() ||
+      !disjoint(reduce, inner.getAxes(), reduce.getAxes()))
+    return failure();
+  rewriter.replaceOpWithNewOp<AllReduceOp>(
+      reduce, reduce.getType(), reduce.getKind(), inner.getInput(),
+      unite(reduce, inner.getAxes(), reduce.getAxes()), inner.getReason());
+  return success();
+}
 
 /// Two gathers of one dimension: the inner one's axes are the minor ones.
-struct NestedGathers : Counting<AllGatherOp> {
-  using Counting::Counting;
-  LogicalResult matchAndRewrite(AllGatherOp gather,
-                                PatternRewriter &rewriter) const override {
-    auto inner = onlyUse<AllGatherOp>(gather.getInput());
-    if (!inner || inner.getDim() != gather.getDim() ||
-        !disjoint(gather, inner.getAxes(), gather.getAxes()) ||
-        !cutsAlike(inner, inner.getInput(), inner.getDim(),
-                   meshOf(gather).getSize(refs(inner.getAxes()))))
-      return failure();
-    rewriter.replaceOpWithNewOp<AllGatherOp>(
-        gather, gather.getType(), inner.getInput(), gather.getDim(),
-        concat(gather, gather.getAxes(), inner.getAxes()), inner.getReason());
-    ++count;
-    return success();
-  }
-};
+LogicalResult nestedGathers(AllGatherOp gather, PatternRewriter &rewriter) {
+  auto inner = onlyUse<AllGatherOp>(gather.getInput());
+  if (!inner || inner.getDim() != gather.getDim() ||
+      !disjoint(gather, inner.getAxes(), gather.getAxes()) ||
+      !cutsAlike(inner, inner.getInput(), inner.getDim(),
+                 meshOf(gather).getSize(refs(inner.getAxes()))))
+    return failure();
+  rewriter.replaceOpWithNewOp<AllGatherOp>(
+      gather, gather.getType(), inner.getInput(), gather.getDim(),
+      concat(gather, gather.getAxes(), inner.getAxes()), inner.getReason());
+  return success();
+}
 
 /// Two slices, or two reduce-scatters, of one dimension: the outer one's axes
 /// are the minor ones.
-template <typename Op> struct NestedCuts : Counting<Op> {
-  using Counting<Op>::Counting;
-  LogicalResult matchAndRewrite(Op cut,
-                                PatternRewriter &rewriter) const override {
-    auto inner = onlyUse<Op>(cut.getInput());
-    if (!inner || inner.getDim() != cut.getDim() ||
-        !disjoint(cut, inner.getAxes(), cut.getAxes()) ||
-        !cutsAlike(inner, cut, cut.getDim(),
-                   meshOf(cut).getSize(refs(cut.getAxes()))))
-      return failure();
-    rewriter.replaceOpWithNewOp<Op>(
-        cut, cut.getType(), inner.getInput(), cut.getDim(),
-        concat(cut, inner.getAxes(), cut.getAxes()), inner.getReason());
-    ++this->count;
-    return success();
-  }
-};
+template <typename Op>
+LogicalResult nestedCuts(Op cut, PatternRewriter &rewriter) {
+  auto inner = onlyUse<Op>(cut.getInput());
+  if (!inner || inner.getDim() != cut.getDim() ||
+      !disjoint(cut, inner.getAxes(), cut.getAxes()) ||
+      !cutsAlike(inner, cut, cut.getDim(),
+                 meshOf(cut).getSize(refs(cut.getAxes()))))
+    return failure();
+  rewriter.replaceOpWithNewOp<Op>(
+      cut, cut.getType(), inner.getInput(), cut.getDim(),
+      concat(cut, inner.getAxes(), cut.getAxes()), inner.getReason());
+  return success();
+}
 
 struct MergeCollectives
     : mlir::rota::impl::MergeCollectivesBase<MergeCollectives> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<DropLonely<AllGatherOp>, DropLonely<ReduceScatterOp>,
-                 DropLonely<AllReduceOp>, DropLonely<AllToAllOp>,
-                 DropLonely<ShardSliceOp>, DropLonely<PermuteOp>, CancelGather,
-                 CancelSlice, CancelPermute>(context, cancelled);
-    patterns.add<MergeEqual<AllGatherOp>, MergeEqual<ReduceScatterOp>,
-                 MergeEqual<AllReduceOp>, MergeEqual<AllToAllOp>,
-                 MergeEqual<ShardSliceOp>, MergeEqual<PermuteOp>>(context,
-                                                                  equal);
-    patterns.add<SliceOfReduce>(context, scattered);
-    patterns.add<GatherOfScatter, AddOfReduces<arith::AddFOp>,
-                 AddOfReduces<arith::SubFOp>, NestedReduces, NestedGathers,
-                 NestedCuts<ShardSliceOp>, NestedCuts<ReduceScatterOp>>(
-        context, combined);
+    auto add = [&]<typename... Op>(
+                   Pass::Statistic &count,
+                   LogicalResult (*...rewrites)(Op, PatternRewriter &)) {
+      (patterns.add<Counted<Op>>(context, rewrites, count), ...);
+    };
+    add(cancelled, dropLonely<AllGatherOp>, dropLonely<ReduceScatterOp>,
+        dropLonely<AllReduceOp>, dropLonely<AllToAllOp>,
+        dropLonely<ShardSliceOp>, dropLonely<PermuteOp>, cancelGather,
+        cancelSlice, cancelPermute);
+    add(equal, mergeEqual<AllGatherOp>, mergeEqual<ReduceScatterOp>,
+        mergeEqual<AllReduceOp>, mergeEqual<AllToAllOp>,
+        mergeEqual<ShardSliceOp>, mergeEqual<PermuteOp>);
+    add(scattered, sliceOfReduce);
+    add(combined, gatherOfScatter, addOfReduces<arith::AddFOp>,
+        addOfReduces<arith::SubFOp>, nestedReduces, nestedGathers,
+        nestedCuts<ShardSliceOp>, nestedCuts<ReduceScatterOp>);
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
         .enableConstantCSE(false)
