@@ -196,9 +196,14 @@ TEST(Search, FindsTheOptimum) {
   request.limits = unlimited();
   for (int64_t memory : {int64_t(0), bytes[bytes.size() / 2], bytes[2]}) {
     request.plan.compiler.memory = memory;
+    auto fits = [&](const PlannedCandidate &plan) {
+      return plan.error.empty() && (memory == 0 || plan.bytes <= memory);
+    };
     std::vector<double> seconds;
     for (const PlannedCandidate &plan : plans)
-      if (plan.error.empty() && (memory == 0 || plan.bytes <= memory))
+      if (fits(plan) && std::ranges::none_of(plans, [&](const auto &other) {
+            return fits(other) && isPlainer(other, plan);
+          }))
         seconds.push_back(plan.seconds);
     std::ranges::sort(seconds);
     std::string error;
@@ -294,6 +299,21 @@ TEST(Search, HasNoPipelineOnOneRank) {
     EXPECT_EQ(plan.candidate.repeats, 1) << flagsOf(plan.candidate);
     EXPECT_FALSE(plan.candidate.splitBackward) << flagsOf(plan.candidate);
   }
+}
+
+TEST(Search, RanksThePlainestOfPlansThatAreAlike) {
+  SearchRequest request = requestOf("simple", 1, 8);
+  request.fixed.remat = "none";
+  request.plan.compiler.memory = int64_t(1) << 40; // so there are chunks
+  std::string error;
+  auto answer = searchPlan(request, error);
+  ASSERT_TRUE(answer) << error;
+  ASSERT_FALSE(answer->best.empty());
+  EXPECT_GT(answer->counts.planned, answer->best.size());
+  for (const PlannedCandidate &plan : answer->best)
+    for (const PlannedCandidate &other : answer->best)
+      EXPECT_FALSE(isPlainer(other, plan))
+          << flagsOf(plan.candidate) << " beside " << flagsOf(other.candidate);
 }
 
 TEST(Search, NamesTheNearestPlanWhereNoneFits) {

@@ -5,6 +5,8 @@
 #include "tools/planner/ComparePolicies.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 namespace rota {
 
@@ -61,6 +63,20 @@ StepConditions conditionsFor(const PlanRequest &base, int64_t ranks) {
   program.mesh = {{"data", ranks}};
   conditions.hasBarrier = hasStepBarrier(program, base.optimizer, base.skip);
   return conditions;
+}
+
+bool isPlainer(const PlannedCandidate &other, const PlannedCandidate &plan) {
+  constexpr double kSameTime = 5e-4, kSameBytes = 0.01;
+  const PlanCandidate &a = other.candidate, &b = plan.candidate;
+  auto orderOf = [](const PlanCandidate &candidate) {
+    return std::tuple(candidate.repeats, candidate.splitBackward,
+                      candidate.schedule);
+  };
+  return std::abs(other.seconds / plan.seconds - 1) < kSameTime &&
+         double(other.bytes) < double(plan.bytes) * (1 + kSameBytes) &&
+         a.microbatches == b.microbatches && a.accumulate == b.accumulate &&
+         a.remat == b.remat && a.meshText() == b.meshText() &&
+         orderOf(a) < orderOf(b);
 }
 
 } // namespace rota

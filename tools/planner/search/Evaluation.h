@@ -44,6 +44,10 @@ PlannedCandidate evaluate(const PlanRequest &base,
 void countParts(PlannedCandidate &evaluation, double operations,
                 double peakPerSecond);
 
+/// Whether a plan with the same mesh, microbatches and policy has fewer chunks
+/// or a plainer order than `plan`, in the same time and almost the same memory.
+bool isPlainer(const PlannedCandidate &other, const PlannedCandidate &plan);
+
 /// The conditions of `base` for so many ranks.
 StepConditions conditionsFor(const PlanRequest &base, int64_t ranks);
 

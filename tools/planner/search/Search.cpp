@@ -85,16 +85,23 @@ private:
                                [&](const auto &plan) { return fits(plan); });
   }
 
+  /// The plans that fit, the shortest first, but those with a plainer one.
+  std::vector<PlannedCandidate> ranking() const {
+    std::vector<PlannedCandidate> ranked;
+    for (const PlannedCandidate &plan : planned)
+      if (fits(plan) && std::ranges::none_of(planned, [&](const auto &other) {
+            return fits(other) && isPlainer(other, plan);
+          }))
+        ranked.push_back(plan);
+    std::ranges::sort(ranked, isBefore);
+    return ranked;
+  }
+
   /// Seconds of the last plan of the ranking; infinity while it is not full.
   double lastRanked() const {
-    std::vector<double> seconds;
-    for (const PlannedCandidate &plan : planned)
-      if (fits(plan))
-        seconds.push_back(plan.seconds);
-    if (seconds.size() < kRankedPlans)
-      return kInfinity;
-    std::ranges::nth_element(seconds, seconds.begin() + kRankedPlans - 1);
-    return seconds[kRankedPlans - 1];
+    std::vector<PlannedCandidate> ranked = ranking();
+    return ranked.size() < kRankedPlans ? kInfinity
+                                        : ranked[kRankedPlans - 1].seconds;
   }
 
   double bestSeconds() const {
@@ -150,11 +157,7 @@ private:
   }
 
   void planVariants() {
-    std::vector<PlannedCandidate> best;
-    for (const PlannedCandidate &plan : planned)
-      if (fits(plan))
-        best.push_back(plan);
-    std::ranges::sort(best, isBefore);
+    std::vector<PlannedCandidate> best = ranking();
     best.resize(std::min(best.size(), size_t(limits.refined)));
     for (PlannedCandidate &variant : planVariantsOf(request, best, work))
       add(std::move(variant));
@@ -186,13 +189,11 @@ private:
     for (PlannedCandidate &plan : planned) {
       counts.unplannable += !plan.error.empty();
       counts.overMemory += plan.error.empty() && !fits(plan);
-      if (fits(plan))
-        answer.best.push_back(plan);
-      else if (plan.error.empty() &&
-               (!answer.nearest || plan.bytes < answer.nearest->bytes))
+      if (plan.error.empty() && !fits(plan) &&
+          (!answer.nearest || plan.bytes < answer.nearest->bytes))
         answer.nearest = plan;
     }
-    std::ranges::sort(answer.best, isBefore);
+    answer.best = ranking();
     candidates->countLeftOut(lastRanked(), counts);
     for (const PlannedCandidate &plan : answer.best)
       if (answer.front.empty() || plan.bytes < answer.front.back().bytes)
