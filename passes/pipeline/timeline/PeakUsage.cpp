@@ -48,8 +48,10 @@ int peakGradients(const Timeline &timeline, int rank,
 /// there before what it frees has gone.
 std::vector<Action> forwardsFirst(std::vector<Action> row) {
   for (size_t i = 1; i < row.size(); ++i)
-    if (row[i - 1].startsPair && row[i].kind == ActionKind::Forward)
-      std::swap(row[i - 1], row[i++]);
+    if (row[i - 1].startsPair && row[i].kind == ActionKind::Forward) {
+      std::swap(row[i - 1], row[i]);
+      ++i;
+    }
   return row;
 }
 
