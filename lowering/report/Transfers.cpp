@@ -14,24 +14,6 @@
 namespace rota {
 namespace {
 
-const char *nameOf(Collective::Kind kind) {
-  switch (kind) {
-  case Collective::Kind::AllGather:
-    return "all-gather";
-  case Collective::Kind::ReduceScatter:
-    return "reduce-scatter";
-  case Collective::Kind::AllReduce:
-    return "all-reduce";
-  case Collective::Kind::AllToAll:
-    return "all-to-all";
-  case Collective::Kind::Slice:
-    return "slice";
-  case Collective::Kind::Permute:
-    return "permute";
-  }
-  return "";
-}
-
 TransferFacts send(const std::string &tensor, const char *reason) {
   return {"send", tensor, "stage", 2, reason};
 }
@@ -102,8 +84,8 @@ private:
     std::string axes;
     for (int axis : c.axes)
       axes += (axes.empty() ? "" : "+") + program.mesh[axis].name;
-    return {nameOf(c.kind), parameter, axes, groupSize(program.mesh, c.axes),
-            reason};
+    return {kCollectiveNames[static_cast<int>(c.kind)], parameter, axes,
+            groupSize(program.mesh, c.axes), reason};
   }
 
   TransferFacts factsOf(ActionKind kind, const Transfer &transfer) const {

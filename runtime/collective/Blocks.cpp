@@ -140,12 +140,9 @@ void clearElements(const TransferRows &rows, int64_t elementBytes,
 }
 
 std::string describe(const Collective &c) {
-  static constexpr const char *kKinds[] = {"all-gather", "reduce-scatter",
-                                           "all-reduce", "all-to-all",
-                                           "slice",      "permute"};
   static constexpr const char *kTypes[] = {"f32", "bf16", "i32"};
-  return fmt::format("{} of [{}, {}, {}] {}", kKinds[int(c.kind)], c.outer,
-                     c.size, c.inner, kTypes[int(c.type)]);
+  return fmt::format("{} of [{}, {}, {}] {}", kCollectiveNames[int(c.kind)],
+                     c.outer, c.size, c.inner, kTypes[int(c.type)]);
 }
 
 } // namespace rota

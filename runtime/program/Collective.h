@@ -51,6 +51,11 @@ struct Collective {
   bool operator==(const Collective &) const = default;
 };
 
+/// Names of the kinds, for people.
+inline constexpr const char *kCollectiveNames[] = {
+    "all-gather", "reduce-scatter", "all-reduce",
+    "all-to-all", "slice",          "permute"};
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_PROGRAM_COLLECTIVE_H
