@@ -68,6 +68,16 @@ struct Cost {
   Cost &operator+=(const Cost &other);
 };
 
+/// The kind of a transfer among ranks, as Collective::Kind of the runtime.
+enum class CollectiveKind {
+  AllGather,
+  ReduceScatter,
+  AllReduce,
+  AllToAll,
+  ShardSlice,
+  Permute
+};
+
 /// The form of an op in a task.
 enum class TaskForm {
   View,      // no code: the result is the operand's bytes

@@ -97,10 +97,10 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       "::mlir::ArrayAttr", "getAxes">,
     InterfaceMethod<"The reason for the collective, for messages.", "::llvm::StringRef",
       "getReason">,
-    InterfaceMethod<[{
-      Bytes that one rank of a group of `ranks` sends, by the formulas of
-      Traffic.h.
-    }], "int64_t", "getWireBytes", (ins "int64_t":$ranks)>];
+    InterfaceMethod<"The kind, which fixes the bytes on the wire (Traffic.h).",
+      "::mlir::rota::CollectiveKind", "getCollectiveKind">,
+    InterfaceMethod<"The part of the bytes that is expected to travel.", "double",
+      "getExpectedFill", (ins), [{}], [{ return 1; }]>];
 }
 
 def ViewOpInterface : OpInterface<"ViewOpInterface"> {

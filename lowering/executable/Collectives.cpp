@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -16,6 +18,17 @@ ElementType elementTypeOf(Type type) {
          : element.isBF16()  ? ElementType::BF16
                              : ElementType::F32;
 }
+
+static constexpr std::pair<CollectiveKind, Collective::Kind> kKinds[] = {
+    {CollectiveKind::AllGather, Collective::Kind::AllGather},
+    {CollectiveKind::ReduceScatter, Collective::Kind::ReduceScatter},
+    {CollectiveKind::AllReduce, Collective::Kind::AllReduce},
+    {CollectiveKind::AllToAll, Collective::Kind::AllToAll},
+    {CollectiveKind::ShardSlice, Collective::Kind::Slice},
+    {CollectiveKind::Permute, Collective::Kind::Permute}};
+static_assert(std::ranges::all_of(kKinds, [](auto kind) {
+  return int(kind.first) == int(kind.second);
+}));
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
@@ -71,41 +84,30 @@ int CollectiveTable::add(Collective collective) {
 }
 
 int CollectiveTable::add(CollectiveOpInterface op) {
-  using Kind = Collective::Kind;
   Collective c;
+  c.kind = static_cast<Collective::Kind>(op.getCollectiveKind());
   c.type = elementTypeOf(op->getResultTypes()[0]);
   c.axes = programMesh.axesOf(op.getAxes());
   c.reason = op.getReason().str();
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](AllGatherOp op) {
-        c.kind = Kind::AllGather;
         setExtents(shapeOf(op.getResult()), op.getDim(), c);
       })
-      .Case([&](ReduceScatterOp op) {
-        c.kind = Kind::ReduceScatter;
-        setExtents(shapeOf(op.getInput()), op.getDim(), c);
-      })
-      .Case([&](ShardSliceOp op) {
-        c.kind = Kind::Slice;
-        setExtents(shapeOf(op.getInput()), op.getDim(), c);
-      })
+      .Case<ReduceScatterOp, ShardSliceOp>(
+          [&](auto op) { setExtents(shapeOf(op.getInput()), op.getDim(), c); })
       .Case([&](AllReduceOp op) {
-        c.kind = Kind::AllReduce;
         setElements(shapeOf(op.getInput()), c);
         c.maximum = op.getKind() == ReduceKind::Max;
       })
       .Case([&](AllToAllOp op) {
-        c.kind = Kind::AllToAll;
         setExtents(shapeOf(op.getResult()), op.getGather(), c);
         setSplit(op.getInput(), op.getSplit(), c);
       })
       .Case([&](RaggedAllToAllOp op) {
-        c.kind = Kind::AllToAll;
         setExtents(shapeOf(op.getResult()), op.getGather(), c);
         setSplit(op.getInput(), 1 - op.getGather(), c);
       })
       .Case([&](PermuteOp op) {
-        c.kind = Kind::Permute;
         setElements(shapeOf(op.getInput()), c);
         c.order = programMesh.axesOf(op.getOrder());
         c.shift = int64_t(op.getShift());

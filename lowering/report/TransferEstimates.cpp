@@ -2,6 +2,7 @@
 #include "lowering/report/TransferEstimates.h"
 
 #include "ir/rota/cost/Traffic.h"
+#include "lowering/executable/Collectives.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace rota {
@@ -44,15 +45,9 @@ double TransferEstimates::secondsOfMessage(int64_t bytes) const {
 }
 
 double TransferEstimates::secondsOf(const Collective &collective) const {
-  using Kind = Collective::Kind;
-  auto bytes = static_cast<double>(bytesOf(collective));
-  if (bytes == 0)
-    return 0;
-  mlir::rota::MeshGroup group = groupOf(collective.axes);
-  bool hasOneStep =
-      collective.kind == Kind::Permute || collective.kind == Kind::AllToAll;
-  return hasOneStep ? machine.secondsOfMessage(bytes, group)
-                    : machine.secondsOfCollective(bytes, group);
+  return mlir::rota::traffic::secondsOf(lowering::kindOf(collective),
+                                        bytesOf(collective),
+                                        groupOf(collective.axes), machine);
 }
 
 double TransferEstimates::secondsOf(const Transfer &transfer) const {
@@ -185,26 +180,14 @@ pipe::CostTable TransferEstimates::costTable(int chunks) const {
 }
 
 int64_t TransferEstimates::bytesOf(const Collective &collective) const {
-  namespace traffic = mlir::rota::traffic;
   int64_t ranks = groupSize(program.mesh, collective.axes);
-  int64_t whole = collective.outer * collective.size * collective.inner *
+  int64_t bytes = collective.outer * collective.size * collective.inner *
                   byteSize(collective.type);
-  int64_t part = (whole + ranks - 1) / ranks;
-  switch (collective.kind) {
-  case Collective::Kind::AllGather:
-    return traffic::allGather(part, ranks);
-  case Collective::Kind::ReduceScatter:
-    return traffic::reduceScatter(part, ranks);
-  case Collective::Kind::AllReduce:
-    return traffic::allReduce(whole, ranks);
-  case Collective::Kind::AllToAll:
-    return traffic::allToAll(part, ranks);
-  case Collective::Kind::Permute:
-    return traffic::permute(whole);
-  case Collective::Kind::Slice:
-    return 0;
-  }
-  return 0;
+  if (collective.kind == Collective::Kind::AllGather ||
+      collective.kind == Collective::Kind::ReduceScatter)
+    bytes = (bytes + ranks - 1) / ranks; // of one rank's part
+  return mlir::rota::traffic::wireBytes(lowering::kindOf(collective), bytes,
+                                        ranks);
 }
 
 int64_t TransferEstimates::bytesOf(const Transfer &transfer) const {

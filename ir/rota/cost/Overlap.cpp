@@ -26,10 +26,8 @@ std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops,
     Traffic traffic = trafficOf(collective);
     if (traffic.bytes == 0)
       continue;
-    auto bytes = double(traffic.bytes);
-    step.transfer = traffic.isRing
-                        ? machine.secondsOfCollective(bytes, traffic.group)
-                        : machine.secondsOfMessage(bytes, traffic.group);
+    step.transfer =
+        traffic::secondsOf(traffic.kind, traffic.bytes, traffic.group, machine);
     step.slowsWork = machine.levelOf(traffic.group).slowsWork;
     transfers[op] = int(number);
   }

@@ -9,20 +9,18 @@
 #ifndef ROTA_IR_ROTA_COST_TRAFFIC_H
 #define ROTA_IR_ROTA_COST_TRAFFIC_H
 
-#include "ir/rota/cost/MeshGroup.h"
+#include "ir/rota/cost/Machine.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::rota {
 
 /// The cost of one execution of a collective for one rank.
 struct Traffic {
+  CollectiveKind kind = CollectiveKind::ShardSlice;
   int64_t bytes = 0; // sent by the rank, and received
   int64_t ranks = 1; // in its group
   SmallVector<AxisRefAttr> axes;
   MeshGroup group;
-  /// Whether the bytes pass from rank to rank, in as many steps as there are
-  /// other ranks. Else each rank sends all of them at a time.
-  bool isRing = true;
 };
 
 /// Bytes of a tensor, undivided where its type is.
@@ -38,7 +36,7 @@ inline int64_t allGather(int64_t part, int64_t ranks) {
   return (ranks - 1) * part;
 }
 
-/// The same, backwards. `part`: bytes of one rank's part of the sum.
+/// An all-gather backwards. `part`: bytes of one rank's part of the sum.
 inline int64_t reduceScatter(int64_t part, int64_t ranks) {
   return (ranks - 1) * part;
 }
@@ -61,6 +59,15 @@ inline int64_t filled(int64_t bytes, double fill) {
 
 /// Each rank sends all of its value. `local`: bytes of it.
 inline int64_t permute(int64_t local) { return local; }
+
+/// The formula of the kind. `bytes`: the smaller of a rank's source and
+/// destination, which is what the formulas ask for.
+int64_t wireBytes(CollectiveKind kind, int64_t bytes, int64_t ranks);
+
+/// Seconds of a collective in which a rank sends `bytes`; 0 where nothing
+/// travels.
+double secondsOf(CollectiveKind kind, int64_t bytes, const MeshGroup &group,
+                 const Machine &machine);
 
 } // namespace traffic
 } // namespace mlir::rota

@@ -13,6 +13,8 @@ using namespace mlir::rota;
 
 using Rows = std::optional<CountedRows>;
 
+double RaggedAllToAllOp::getExpectedFill() { return fillOf(getFill()); }
+
 /// Counts as they were made, before `insert-reshards` divided them for a use.
 static Value wholeCounts(Value counts) {
   auto reshard = counts.getDefiningOp<ReshardOp>();

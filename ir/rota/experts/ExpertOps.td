@@ -543,7 +543,8 @@ def Rota_RaggedAllToAllOp : Rota_Op<"ragged_all_to_all", [Pure,
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    int64_t getWireBytes(int64_t ranks);
+    CollectiveKind getCollectiveKind() { return CollectiveKind::AllToAll; }
+    double getExpectedFill();
   }];
 }
 

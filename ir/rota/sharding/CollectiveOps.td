@@ -87,18 +87,18 @@ def Rota_ReshardOp : Rota_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 }
 
 /// Moves a value among the ranks that differ along `axes` only; the first of
-/// them is the slowest in the group's order.
-class Rota_CollectiveOp<string mnemonic, list<Trait> traits = []>
+/// them is the slowest in the group's order. `kind`: a CollectiveKind.
+class Rota_CollectiveOp<string mnemonic, string kind, list<Trait> traits = []>
     : Rota_Op<mnemonic, !listconcat([Pure, CollectiveOpInterface,
         TaskOpInterface, DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    int64_t getWireBytes(int64_t ranks);
+    CollectiveKind getCollectiveKind() { return CollectiveKind::}] # kind # [{; }
     TaskForm getTaskForm() { return TaskForm::Collective; }
   }];
 }
 
-def Rota_AllGatherOp : Rota_CollectiveOp<"all_gather"> {
+def Rota_AllGatherOp : Rota_CollectiveOp<"all_gather", "AllGather"> {
   let summary = "puts the parts of a tensor together on every rank";
   let description = [{
     The parts of the group's ranks, one after the other along `dim`. Where the
@@ -131,7 +131,7 @@ def Rota_AllGatherOp : Rota_CollectiveOp<"all_gather"> {
   }];
 }
 
-def Rota_ReduceScatterOp : Rota_CollectiveOp<"reduce_scatter"> {
+def Rota_ReduceScatterOp : Rota_CollectiveOp<"reduce_scatter", "ReduceScatter"> {
   let summary = "sums over ranks and leaves each its part";
   let description = [{
     The sum of the group's operands, in the group's order, cut along `dim`.
@@ -162,7 +162,7 @@ def Rota_ReduceScatterOp : Rota_CollectiveOp<"reduce_scatter"> {
   }];
 }
 
-def Rota_AllReduceOp : Rota_CollectiveOp<"all_reduce", [SameOperandsAndResultType,
+def Rota_AllReduceOp : Rota_CollectiveOp<"all_reduce", "AllReduce", [SameOperandsAndResultType,
     DeclareOpInterfaceMethods<TaskOpInterface, ["getInPlacePairs"]>]> {
   let summary = "the sum or maximum over ranks";
   let description = [{
@@ -190,7 +190,7 @@ def Rota_AllReduceOp : Rota_CollectiveOp<"all_reduce", [SameOperandsAndResultTyp
   }];
 }
 
-def Rota_AllToAllOp : Rota_CollectiveOp<"all_to_all"> {
+def Rota_AllToAllOp : Rota_CollectiveOp<"all_to_all", "AllToAll"> {
   let summary = "moves the division from one dimension to another";
   let description = [{
     Gathers along `gather` while it cuts along `split`: each rank sends part j of
@@ -225,7 +225,7 @@ def Rota_AllToAllOp : Rota_CollectiveOp<"all_to_all"> {
   }];
 }
 
-def Rota_ShardSliceOp : Rota_CollectiveOp<"shard_slice"> {
+def Rota_ShardSliceOp : Rota_CollectiveOp<"shard_slice", "ShardSlice"> {
   let summary = "this rank's part of a tensor that all ranks have";
   let description = [{
     Part i along `dim`, where i is the rank's position in its group. Nothing
@@ -253,7 +253,7 @@ def Rota_ShardSliceOp : Rota_CollectiveOp<"shard_slice"> {
   }];
 }
 
-def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
+def Rota_PermuteOp : Rota_CollectiveOp<"permute", "Permute", [SameOperandsAndResultType]> {
   let summary = "hands tensors around";
   let description = [{
     Each rank of the group gives its operand to one other: the rank at position p

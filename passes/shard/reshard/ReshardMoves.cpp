@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-using Kind = ReshardStep::Kind;
+using Kind = CollectiveKind;
 
 /// More axes than this in one dimension, or more unreduced ones, are not tried
 /// in every order.

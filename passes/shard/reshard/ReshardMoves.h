@@ -13,7 +13,7 @@ namespace mlir::rota {
 
 /// A collective and the layout of its result.
 struct ReshardMove {
-  ReshardStep::Kind kind;
+  CollectiveKind kind;
   AtomList axes;
   AtomList order; // Permute
   int64_t dim = -1, split = -1;

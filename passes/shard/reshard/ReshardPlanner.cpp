@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-using Kind = ReshardStep::Kind;
+using Kind = CollectiveKind;
 
 ReshardCost ReshardPlan::cost() const {
   ReshardCost sum;

@@ -33,15 +33,7 @@ struct ReshardCost {
 
 /// One collective op.
 struct ReshardStep {
-  enum class Kind {
-    AllGather,
-    ReduceScatter,
-    AllReduce,
-    AllToAll,
-    ShardSlice,
-    Permute
-  };
-  Kind kind = Kind::AllGather;
+  CollectiveKind kind = CollectiveKind::AllGather;
   SmallVector<AxisRefAttr> axes;
   SmallVector<AxisRefAttr> order; // Permute
   int64_t dim = -1;               // gathered (AllGather, AllToAll) or sliced
