@@ -11,8 +11,6 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -90,13 +88,15 @@ CompiledOp::create(const std::string &source, std::vector<bool> accumulate,
   auto object = lowering::emitObject(code, **machine);
   if (failed(object))
     return nullptr;
-  llvm::ExitOnError check("jit: ");
-  compiled->jit = check(llvm::orc::LLJITBuilder().create());
-  check(compiled->jit->addObjectFile(
-      llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels")));
-  for (const lowering::KernelCall &call : compiled->plan.calls)
-    compiled->kernels.push_back(
-        check(compiled->jit->lookup(call.symbol)).toPtr<RotaCpuKernel>());
+  compiled->code = LinkedCode::link(*object);
+  if (!compiled->code)
+    return nullptr;
+  for (const lowering::KernelCall &call : compiled->plan.calls) {
+    auto kernel = compiled->code->find<RotaCpuKernel>(call.symbol);
+    if (!kernel)
+      return nullptr;
+    compiled->kernels.push_back(kernel);
+  }
   return compiled;
 }
 

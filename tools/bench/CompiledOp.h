@@ -8,16 +8,13 @@
 #include "lowering/kernels/KernelPlan.h"
 #include "runtime/Abi.h"
 #include "runtime/TileAbi.h"
+#include "tools/bench/LinkedCode.h"
 
 #include "llvm/Support/CodeGen.h"
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace llvm::orc {
-class LLJIT;
-} // namespace llvm::orc
 
 namespace rota::bench {
 
@@ -70,7 +67,7 @@ private:
 
   mlir::MLIRContext context;
   std::unique_ptr<lowering::KernelLibrary> library;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<LinkedCode> code;
   lowering::KernelPlan plan;
   mlir::rota::Cost price;
   std::vector<Buffer> memory;

@@ -4,7 +4,6 @@
 #include "test/lowering/kernels/KernelHarness.h"
 
 #include "runtime/device/cpu/TileProduct.h"
-#include "test/lowering/LinkObject.h"
 #include "test/runtime/device/cpu/EmulatedTiles.h"
 
 #include "llvm/Support/TargetSelect.h"
@@ -80,14 +79,18 @@ static interpreter::Tensor read(Type type, const unsigned char *data) {
   return tensor;
 }
 
-std::unique_ptr<llvm::orc::LLJIT> linkKernels(KernelLibrary &library,
-                                              const TargetOptions &options) {
+std::unique_ptr<bench::LinkedCode> linkKernels(KernelLibrary &library,
+                                               const TargetOptions &options) {
   ModuleOp module = library.getModule();
   auto machine = createTargetMachine(module.getLoc(), options);
   if (failed(machine) || failed(lowerToLLVMDialect(module)))
     return nullptr;
   auto object = emitObject(module, **machine);
-  return failed(object) ? nullptr : linkObject(*object);
+  if (failed(object))
+    return nullptr;
+  auto code = bench::LinkedCode::link(*object);
+  EXPECT_TRUE(code);
+  return code;
 }
 
 std::vector<std::string> otherProcessors() {
@@ -101,13 +104,10 @@ std::vector<std::string> otherProcessors() {
   return names;
 }
 
-NativeKernel lookupKernel(llvm::orc::LLJIT &jit, StringRef symbol) {
-  auto address = jit.lookup(symbol);
-  if (!address) {
-    ADD_FAILURE() << llvm::toString(address.takeError());
-    return nullptr;
-  }
-  return address->toPtr<void(void *const *, int64_t, int64_t)>();
+NativeKernel lookupKernel(bench::LinkedCode &code, StringRef symbol) {
+  auto kernel = code.find<NativeKernel>(symbol);
+  EXPECT_TRUE(kernel);
+  return kernel;
 }
 
 /// In plain C++ for emulated kinds of products.
@@ -143,8 +143,8 @@ KernelHarness::compile(func::FuncOp function, ArrayRef<bool> accumulate,
       return nullptr;
     harness->plans.push_back({&op, *plan});
   }
-  harness->jit = linkKernels(library, options);
-  return harness->jit ? std::move(harness) : nullptr;
+  harness->code = linkKernels(library, options);
+  return harness->code ? std::move(harness) : nullptr;
 }
 
 KernelHarness::~KernelHarness() = default;
@@ -231,7 +231,7 @@ private:
       case KernelArgument::Kind::Scalar:
         llvm_unreachable("kernels of CPUs have none");
       }
-    NativeKernel kernel = lookupKernel(*harness.jit, call.symbol);
+    NativeKernel kernel = lookupKernel(*harness.code, call.symbol);
     if (!kernel)
       return;
     int64_t grains = llvm::divideCeil(call.rows, call.grain);

@@ -9,29 +9,26 @@
 #include "lowering/kernels/KernelPlan.h"
 #include "runtime/TileAbi.h"
 #include "test/interpreter/Interpreter.h"
+#include "tools/bench/LinkedCode.h"
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace llvm::orc {
-class LLJIT;
-} // namespace llvm::orc
-
 namespace rota::test {
 
 /// Makes the code of all kernels as for a trainer and links it in memory. Null,
 /// with a failure of the test or the reason in the context's diagnostics, when
 /// that is not possible.
-std::unique_ptr<llvm::orc::LLJIT>
+std::unique_ptr<bench::LinkedCode>
 linkKernels(rota::lowering::KernelLibrary &library,
             const rota::lowering::TargetOptions &options = {});
 
 /// The address of a kernel; null, with a failure of the test, when there is
 /// none.
 using NativeKernel = void (*)(void *const *args, int64_t begin, int64_t end);
-NativeKernel lookupKernel(llvm::orc::LLJIT &jit, llvm::StringRef symbol);
+NativeKernel lookupKernel(bench::LinkedCode &code, llvm::StringRef symbol);
 
 /// Further processors whose code this machine runs.
 std::vector<std::string> otherProcessors();
@@ -74,7 +71,7 @@ private:
   mlir::func::FuncOp function;
   const RotaTiles *tiles = nullptr;
   std::vector<std::pair<mlir::Operation *, rota::lowering::KernelPlan>> plans;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<bench::LinkedCode> code;
 };
 
 } // namespace rota::test

@@ -5,7 +5,6 @@
 #include "test/interpreter/TestModule.h"
 #include "test/lowering/kernels/KernelHarness.h"
 
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -37,11 +36,11 @@ std::vector<float> compute(const std::string &lines, std::vector<float> numbers,
   auto &launch = module.function("f").getBody().front().front();
   auto plan = planKernels(&launch, {false}, library);
   EXPECT_TRUE(succeeded(plan)) << module.takeDiagnostics();
-  auto jit = rota::test::linkKernels(library, {cpu});
-  EXPECT_TRUE(jit) << module.takeDiagnostics();
-  if (failed(plan) || !jit)
+  auto code = rota::test::linkKernels(library, {cpu});
+  EXPECT_TRUE(code) << module.takeDiagnostics();
+  if (failed(plan) || !code)
     return {};
-  auto kernel = rota::test::lookupKernel(*jit, plan->calls.front().symbol);
+  auto kernel = rota::test::lookupKernel(*code, plan->calls.front().symbol);
   size_t size = numbers.size();
   numbers.resize((size + 63) / 64 * 64, 1.0f);
   std::vector<float> results(numbers.size());

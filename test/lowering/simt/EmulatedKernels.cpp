@@ -4,7 +4,6 @@
 #include "lowering/cpu/Object.h"
 #include "lowering/gpu/NvvmModule.h"
 #include "lowering/gpu/ServiceKernels.h"
-#include "test/lowering/LinkObject.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -20,10 +19,8 @@ using namespace mlir;
 
 namespace rota::test {
 
-EmulatedKernels::EmulatedKernels(std::unique_ptr<llvm::orc::LLJIT> jit)
-    : jit(std::move(jit)) {}
-
-EmulatedKernels::~EmulatedKernels() = default;
+EmulatedKernels::EmulatedKernels(std::unique_ptr<bench::LinkedCode> code)
+    : code(std::move(code)) {}
 
 std::unique_ptr<EmulatedKernels>
 EmulatedKernels::compile(Location loc, const llvm::Module &gpu,
@@ -42,19 +39,17 @@ EmulatedKernels::compile(Location loc, const llvm::Module &gpu,
   auto object = lowering::emitObject(loc, **hostModule, **host);
   if (failed(object))
     return nullptr;
-  auto jit = linkObject(*object);
-  if (!jit)
+  auto code = bench::LinkedCode::link(*object);
+  if (!code)
     return nullptr;
-  return std::unique_ptr<EmulatedKernels>(new EmulatedKernels(std::move(jit)));
+  return std::unique_ptr<EmulatedKernels>(new EmulatedKernels(std::move(code)));
 }
 
 const RotaSimtKernel *EmulatedKernels::find(StringRef name) {
-  auto address = jit->lookup((name + ".simt").str());
-  if (!address) {
-    ADD_FAILURE() << llvm::toString(address.takeError());
-    return nullptr;
-  }
-  return address->toPtr<const RotaSimtKernel *>();
+  auto *kernel =
+      code->find<const RotaSimtKernel *>(lowering::descriptionSymbol(name));
+  EXPECT_TRUE(kernel) << name.str();
+  return kernel;
 }
 
 GpuKernels::GpuKernels()

@@ -6,6 +6,7 @@
 
 #include "lowering/simt/HostKernels.h"
 #include "runtime/device/simt/Services.h"
+#include "tools/bench/LinkedCode.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Diagnostics.h"
@@ -14,10 +15,6 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CodeGen.h"
-
-namespace llvm::orc {
-class LLJIT;
-} // namespace llvm::orc
 
 namespace rota::test {
 
@@ -32,14 +29,13 @@ public:
           const lowering::HostKernelOptions &options,
           const std::string &processor = "native",
           llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
-  ~EmulatedKernels();
   /// The description of a kernel; fails the test when there is none.
   const RotaSimtKernel *find(llvm::StringRef name);
 
 private:
-  explicit EmulatedKernels(std::unique_ptr<llvm::orc::LLJIT> jit);
+  explicit EmulatedKernels(std::unique_ptr<bench::LinkedCode> code);
 
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<bench::LinkedCode> code;
 };
 
 /// A gpu.module as the optimized LLVM IR that becomes PTX.

@@ -12,10 +12,8 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
@@ -167,13 +165,13 @@ llvm::ArrayRef<RotaGpuCode> GpuOps::link(const CodeOptions &options) {
   auto code = object(options);
   if (failed(code))
     return {};
-  llvm::ExitOnError check("jit: ");
-  jit = check(llvm::orc::LLJITBuilder().create());
-  check(jit->addObjectFile(
-      llvm::MemoryBuffer::getMemBufferCopy(*code, "kernels")));
-  auto *forms = check(jit->lookup("rotaGpuCode")).toPtr<const RotaGpuCode *>();
-  auto *count = check(jit->lookup("rotaGpuCodeCount")).toPtr<const int64_t *>();
-  return {forms, size_t(*count)};
+  linked = LinkedCode::link(*code);
+  if (!linked)
+    return {};
+  auto *forms = linked->find<const RotaGpuCode *>("rotaGpuCode");
+  auto *count = linked->find<const int64_t *>("rotaGpuCodeCount");
+  return forms && count ? llvm::ArrayRef(forms, size_t(*count))
+                        : llvm::ArrayRef<RotaGpuCode>();
 }
 
 } // namespace rota::bench

@@ -7,10 +7,7 @@
 
 #include "lowering/kernels/KernelPlan.h"
 #include "runtime/Abi.h"
-
-namespace llvm::orc {
-class LLJIT;
-} // namespace llvm::orc
+#include "tools/bench/LinkedCode.h"
 
 namespace rota::bench {
 
@@ -59,7 +56,7 @@ private:
   mlir::MLIRContext context;
   lowering::KernelLibrary library;
   std::vector<Function> planned;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<LinkedCode> linked;
 };
 
 } // namespace rota::bench
