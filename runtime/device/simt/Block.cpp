@@ -143,8 +143,9 @@ void Block::reportDivergence(const Thread &stuck, const Thread &other) {
 }
 
 std::string Block::where(const Thread &thread) const {
-  return thread.ended ? "has ended"
-                      : "waits at " + reports.place(thread.waitSite);
+  return thread.ended
+             ? "has ended"
+             : std::string("waits at ") + reports.place(thread.waitSite);
 }
 
 bool Block::waitsAtBarrier(const Thread &thread) const {

@@ -62,19 +62,20 @@ BlockMemory::Place BlockMemory::locate(const MemoryAccess &access) {
 /// The site of an unwritten byte is none: nothing to name.
 void BlockMemory::report(const MemoryAccess &access, const Conflict &conflict) {
   using Kind = Conflict::Kind;
-  std::string at = fmt::format("byte {} of shared memory", conflict.byte);
-  std::string other = fmt::format("thread {} at {}", conflict.thread,
-                                  reports.place(conflict.site));
   auto add = [&](Fault fault, const char *before, const char *after) {
-    reports.add(fault, access.thread, access.site, conflict.site, "{} {}{} {}",
-                before, at, after, other);
+    reports.add(fault, access.thread, access.site, conflict.site,
+                "{} byte {} of shared memory{} thread {} at {}", before,
+                conflict.byte, after, conflict.thread,
+                reports.place(conflict.site));
   };
   switch (conflict.kind) {
   case Kind::None:
     return;
   case Kind::Unwritten:
     return reports.add(Fault::Unwritten, access.thread, access.site, 0,
-                       "reads {}, which no thread of the block wrote", at);
+                       "reads byte {} of shared memory, which no thread of the "
+                       "block wrote",
+                       conflict.byte);
   case Kind::Pending:
     return add(Fault::PendingCopy, "accesses",
                ", the target of a copy that was not waited for, by");

@@ -44,7 +44,7 @@ bool Reports::isNew(Fault fault, uint32_t site, uint32_t other) {
   return lines.size() < limit && seen.insert({fault, site, other}).second;
 }
 
-std::string Reports::place(uint32_t site) const {
+const char *Reports::place(uint32_t site) const {
   if (site == 0 || site > kernel->siteCount)
     return "end of the kernel";
   return kernel->sites[site - 1];

@@ -49,8 +49,8 @@ public:
              fmt::format(text, std::forward<Args>(args)...));
   }
 
-  /// "a.mlir:3:4 (load)".
-  std::string place(uint32_t site) const;
+  /// "a.mlir:3:4 (load)"; a text of the kernel.
+  const char *place(uint32_t site) const;
   std::vector<std::string> take() { return std::move(lines); }
 
 private:
