@@ -18,7 +18,10 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar/ScalarizeMaskedMemIntrin.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+
+#include <map>
 
 using namespace llvm;
 
@@ -55,13 +58,34 @@ unsigned countSynchronizations(const Module &gpu, GpuSynchronization kind) {
   return count;
 }
 
-static void leaveOut(Module &module, GpuSynchronization kind, unsigned number) {
+uint32_t leftOutNumber(WaitingInstruction instruction) {
+  return static_cast<uint32_t>(instruction.first) << 16 |
+         (instruction.second + 1);
+}
+
+/// Moves each instruction by which threads wait into a branch that is taken
+/// where the variable does not name it.
+static void letLeaveOut(Module &module) {
+  auto *type = Type::getInt32Ty(module.getContext());
+  auto *variable = new GlobalVariable(
+      module, type, /*isConstant=*/false, GlobalValue::ExternalLinkage,
+      ConstantInt::get(type, 0), kLeftOutVariable);
+  SmallVector<std::pair<Instruction *, WaitingInstruction>> all;
+  std::map<GpuSynchronization, unsigned> counts;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
-      if (kindOf(instruction) == kind && number-- == 0) {
-        instruction.eraseFromParent();
-        return;
-      }
+      if (auto kind = kindOf(instruction))
+        all.push_back({&instruction, {*kind, counts[*kind]++}});
+  for (auto [instruction, name] : all) {
+    IRBuilder<> builder(instruction);
+    Value *isNeeded =
+        builder.CreateICmpNE(builder.CreateLoad(type, variable),
+                             builder.getInt32(leftOutNumber(name)));
+    instruction->moveBefore(
+        SplitBlockAndInsertIfThen(isNeeded, instruction->getIterator(),
+                                  /*Unreachable=*/false)
+            ->getIterator());
+  }
 }
 
 /// Masked loads and stores become branches around plain ones, as on a GPU.
@@ -259,8 +283,8 @@ FailureOr<std::unique_ptr<Module>>
 makeHostKernels(mlir::Location loc, const Module &gpu,
                 const TargetMachine &host, const HostKernelOptions &options) {
   std::unique_ptr<Module> module = CloneModule(gpu);
-  if (options.leaveOut)
-    leaveOut(*module, options.leaveOut->first, options.leaveOut->second);
+  if (options.mayLeaveOut)
+    letLeaveOut(*module);
   expandMaskedAccesses(*module);
   ServiceCalls services(*module);
   SmallVector<Function *> kernels, functions;

@@ -7,10 +7,11 @@
 #define ROTA_LOWERING_SIMT_HOSTKERNELS_H
 
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LogicalResult.h"
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
 namespace llvm {
 class Module;
@@ -26,14 +27,23 @@ struct HostKernelOptions {
   /// Every access of memory is checked, and races in shared memory are found.
   /// Without checks the results have the same bits.
   bool checks = true;
-  /// Left out: the instruction of that kind with that number, in the order of
-  /// the module. Tests show so that each one is needed and the checks see it.
-  std::optional<std::pair<GpuSynchronization, unsigned>> leaveOut;
+  /// Threads pass over the instruction that the variable `kLeftOutVariable` of
+  /// the module names. Tests show so, with kernels that are compiled once, that
+  /// each instruction is needed and that the checks see it.
+  bool mayLeaveOut = false;
 };
+
+/// An instruction by which threads wait: its kind, and its number among those
+/// of the kind in the order of the module.
+using WaitingInstruction = std::pair<GpuSynchronization, unsigned>;
 
 /// The number of such instructions in the module.
 unsigned countSynchronizations(const llvm::Module &gpu,
                                GpuSynchronization kind);
+
+/// The symbol of an i32: the leftOutNumber() of an instruction, or 0.
+inline constexpr llvm::StringLiteral kLeftOutVariable = "rota.left_out";
+uint32_t leftOutNumber(WaitingInstruction instruction);
 
 /// The name of the RotaSimtKernel that describes a kernel.
 std::string descriptionSymbol(llvm::StringRef kernel);

@@ -116,7 +116,7 @@ std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
   made->gpu =
       lowering::translateForGpu(*modules.begin(), made->llvmContext, chip);
   if (made->gpu)
-    made->compile(std::nullopt);
+    made->kernels = made->compile(/*mayLeaveOut=*/false);
   if (!made->kernels) {
     ADD_FAILURE() << "expected kernels of the emulator";
     return nullptr;
@@ -128,11 +128,19 @@ unsigned EmulatedOp::count(lowering::GpuSynchronization kind) const {
   return lowering::countSynchronizations(*gpu, kind);
 }
 
-void EmulatedOp::compile(std::optional<Instruction> leftOut) {
+void EmulatedOp::leaveOut(lowering::WaitingInstruction instruction) {
+  if (!mayLeaveOut)
+    kernels = compile(/*mayLeaveOut=*/true);
+  mayLeaveOut = true;
+  if (kernels)
+    kernels->leaveOut(instruction);
+}
+
+std::unique_ptr<EmulatedKernels> EmulatedOp::compile(bool mayLeaveOut) {
   // Such code runs a few times: most time would be spent on optimizing it.
-  kernels = EmulatedKernels::compile(UnknownLoc::get(&context), *gpu,
-                                     {/*checks=*/true, leftOut}, "native",
-                                     llvm::CodeGenOptLevel::None);
+  return EmulatedKernels::compile(UnknownLoc::get(&context), *gpu,
+                                  {/*checks=*/true, mayLeaveOut}, "native",
+                                  llvm::CodeGenOptLevel::None);
 }
 
 std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,

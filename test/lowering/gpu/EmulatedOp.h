@@ -65,15 +65,14 @@ public:
   /// The launches of the last run, in order.
   const std::vector<Moved> &moved() const { return launches; }
 
-  using Instruction = std::pair<lowering::GpuSynchronization, unsigned>;
   /// The number of such instructions.
   unsigned count(lowering::GpuSynchronization kind) const;
-  /// Compiles the kernels again, without that one.
-  void leaveOut(Instruction instruction) { compile(instruction); }
+  /// The next runs are without that one.
+  void leaveOut(lowering::WaitingInstruction instruction);
 
 private:
   EmulatedOp();
-  void compile(std::optional<Instruction> leftOut);
+  std::unique_ptr<EmulatedKernels> compile(bool mayLeaveOut);
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> source;
@@ -85,6 +84,7 @@ private:
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> gpu;
   std::unique_ptr<EmulatedKernels> kernels;
+  bool mayLeaveOut = false;                   // `kernels` may
   std::vector<TensorBytes> operands, results; // before a run
   llvm::SmallVector<bool> accumulate;         // into a result
 };

@@ -52,6 +52,12 @@ const RotaSimtKernel *EmulatedKernels::find(StringRef name) {
   return kernel;
 }
 
+void EmulatedKernels::leaveOut(lowering::WaitingInstruction instruction) {
+  auto *variable = code->find<uint32_t *>(lowering::kLeftOutVariable);
+  ASSERT_TRUE(variable);
+  *variable = lowering::leftOutNumber(instruction);
+}
+
 GpuKernels::GpuKernels()
     : mlirContext(MLIRContext::Threading::DISABLED),
       handler(&mlirContext, [this](Diagnostic &diagnostic) {

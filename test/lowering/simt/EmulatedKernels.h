@@ -31,6 +31,8 @@ public:
           llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
   /// The description of a kernel; fails the test when there is none.
   const RotaSimtKernel *find(llvm::StringRef name);
+  /// Kernels that are compiled for it run without that instruction from now on.
+  void leaveOut(lowering::WaitingInstruction instruction);
 
 private:
   explicit EmulatedKernels(std::unique_ptr<bench::LinkedCode> code);

@@ -68,7 +68,7 @@ std::string errorOf(const std::string &lines) {
   EXPECT_TRUE(*gpu) << gpu->takeDiagnostics();
   if (!*gpu)
     return "";
-  EXPECT_FALSE(gpu->compile({/*checks=*/false, {}}));
+  EXPECT_FALSE(gpu->compile({/*checks=*/false}));
   std::string error = gpu->takeDiagnostics();
   EXPECT_FALSE(gpu->compile());
   EXPECT_EQ(gpu->takeDiagnostics(), error);
