@@ -119,6 +119,22 @@ unknownOf(const CompilerOptions &compiler) {
   return flags;
 }
 
+/// The exchange of keys and values. No engine has a choice of its own: what
+/// `auto` has chosen is a ring where something travels around one.
+static std::string contextExchangeOf(const CompilerOptions &compiler,
+                                     const Plan &plan) {
+  using mlir::rota::ContextExchange;
+  if (compiler.shard.exchange != ContextExchange::Auto)
+    return nameOf(compiler.shard.exchange);
+  bool hasRing =
+      llvm::any_of(plan.transfers, [](const TransferReport &transfer) {
+        return transfer.facts.kind == "permute" &&
+               transfer.facts.axes == "context";
+      });
+  return nameOf(hasRing ? ContextExchange::BalancedRing
+                        : ContextExchange::Gather);
+}
+
 EngineRun engineRunOf(const PlanRequest &request, const PlanAnswer &answer,
                       std::optional<int64_t> steps) {
   const CompilerOptions &compiler = request.compiler;
@@ -138,7 +154,7 @@ EngineRun engineRunOf(const PlanRequest &request, const PlanAnswer &answer,
   run.remat = compiler.differentiate.remat;
   run.weightGather = nameOf(
       pipe::resolvedMode(compiler.complete.mode, answer.plan.timeline.shape));
-  run.contextExchange = nameOf(compiler.shard.exchange);
+  run.contextExchange = contextExchangeOf(compiler, answer.plan);
   run.tensorExchange = nameOf(compiler.shard.tensorExchange);
   run.isBf16 = isBf16(compiler.build, run.config);
   using mlir::rota::UpdateType;

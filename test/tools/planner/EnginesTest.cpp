@@ -337,6 +337,12 @@ TEST(EnginesTest, PlansBecomeFilesOfPyTorch) {
   auto made = exportRun(Engine::Torch, run, error);
   ASSERT_TRUE(made) << error;
   EXPECT_EQ(made->files[1].text, run.timeline);
+  // Sequences this short are gathered by the exchange 'auto'.
+  request.compiler.shard.meshText = "stage=2,context=2";
+  request.compiler.shard.exchange = mlir::rota::ContextExchange::Auto;
+  PlanAnswer divided;
+  ASSERT_EQ(makePlan(context, request, divided, error), kExitSuccess);
+  EXPECT_EQ(engineRunOf(request, divided).contextExchange, "gather");
 }
 
 } // namespace
