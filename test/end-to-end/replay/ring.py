@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replays attention, or reductions of products, around a ring against one rank.
 
-    ring.py MODEL WORK [--dtype TYPE] [--axes context|tensor] [--exchange HOW] [--device NAME] [--steps N]
+    ring.py MODEL WORK [--dtype TYPE] [--axes context|tensor] [--exchange HOW] [--device NAME]
             --near MESH ... [--same NAME ...]
 
 Writes a batch into WORK and runs `rota probe` of the model's folder on one rank of
@@ -21,7 +21,7 @@ import sys
 from batch import tokens, write
 from case import OUTPUTS, TOLERANCE, run
 
-SEQUENCES, LENGTH = 4, 24
+SEQUENCES, LENGTH, STEPS = 4, 24, 3
 VARIANTS = {
     "one thread": ["--threads", "1"],
     "full": ["--remat", "full"],
@@ -43,7 +43,6 @@ def parse():
     parser.add_argument("--exchange", choices=["ring", "balanced-ring"],
                         default="ring")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--near", nargs="+", required=True)
     parser.add_argument("--same", nargs="*", default=[], choices=VARIANTS)
     return parser.parse_args()
@@ -64,7 +63,7 @@ class Replay:
         out = os.path.join(self.arguments.work, name + ".safetensors")
         run(*launcher, "rota", "probe", "--model", self.arguments.model,
             "--tokens", self.batch, "--microbatches", 2,
-            "--steps", self.arguments.steps, "--dtype", dtype, "--write", OUTPUTS, "-o", out, *flags)
+            "--steps", STEPS, "--dtype", dtype, "--write", OUTPUTS, "-o", out, *flags)
         return out
 
     def on_ring(self, mesh, variant=()):

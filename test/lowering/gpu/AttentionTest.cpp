@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      AttentionSizes{1, 1, 2, 1, 64},
                                      AttentionSizes{2, 130, 2, 1, 64},
                                      AttentionSizes{1, 128, 1, 1, 128},
-                                     AttentionSizes{1, 200, 3, 1, 128},
+                                     AttentionSizes{1, 200, 2, 1, 128},
                                      AttentionSizes{1, 40, 1, 1, 256}),
                      testing::Values("f32", "bf16")),
     nameOf);
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      AttentionSizes{1, 100, 1, 1, 72},
                                      AttentionSizes{2, 70, 2, 1, 80},
                                      AttentionSizes{1, 130, 2, 1, 96},
-                                     AttentionSizes{1, 130, 2, 1, 136}),
+                                     AttentionSizes{1, 130, 1, 1, 136}),
                      testing::Values("bf16")),
     nameOf);
 
@@ -128,12 +128,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(
         testing::Values(
             AttentionSizes{1, 300, 2, 1, 64, {.window = 100, .sinks = true}},
-            AttentionSizes{1, 300, 2, 1, 136, {.window = 65, .softCap = 0.8}},
+            AttentionSizes{1, 300, 1, 1, 136, {.window = 65, .softCap = 0.8}},
             AttentionSizes{
                 1, 290, 1, 1, 32, {.window = 70, .bidirectional = true}},
             AttentionSizes{1, 256, 1, 1, 64, {.bidirectional = true}},
-            AttentionSizes{1, 300, 2, 1, 64, {.documents = 110}},
-            AttentionSizes{2, 256, 1, 1, 136, {.documents = 64}},
+            AttentionSizes{1, 300, 1, 1, 64, {.documents = 110}},
+            AttentionSizes{1, 256, 1, 1, 136, {.documents = 64}},
             AttentionSizes{1, 70, 1, 1, 24, {.valueSize = 256}},
             AttentionSizes{1, 70, 1, 1, 192, {.valueSize = 128}}),
         testing::Values("f32", "bf16")),
