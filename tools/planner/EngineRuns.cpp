@@ -119,20 +119,19 @@ unknownOf(const CompilerOptions &compiler) {
   return flags;
 }
 
-/// The exchange of keys and values. No engine has a choice of its own: what
-/// `auto` has chosen is a ring where something travels around one.
+/// The exchange of keys and values: of `auto`, whether it has chosen to gather
+/// them, so that nothing travels around a ring.
 static std::string contextExchangeOf(const CompilerOptions &compiler,
                                      const Plan &plan) {
   using mlir::rota::ContextExchange;
-  if (compiler.shard.exchange != ContextExchange::Auto)
-    return nameOf(compiler.shard.exchange);
-  bool hasRing =
-      llvm::any_of(plan.transfers, [](const TransferReport &transfer) {
-        return transfer.facts.kind == "permute" &&
-               transfer.facts.axes == "context";
-      });
-  return nameOf(hasRing ? ContextExchange::BalancedRing
-                        : ContextExchange::Gather);
+  ContextExchange exchange = compiler.shard.exchange;
+  auto isInRing = [](const TransferReport &transfer) {
+    return transfer.facts.kind == "permute" && transfer.facts.axes == "context";
+  };
+  if (exchange == ContextExchange::Auto &&
+      llvm::none_of(plan.transfers, isInRing))
+    exchange = ContextExchange::Gather;
+  return nameOf(exchange);
 }
 
 EngineRun engineRunOf(const PlanRequest &request, const PlanAnswer &answer,

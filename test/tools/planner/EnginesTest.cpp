@@ -337,12 +337,15 @@ TEST(EnginesTest, PlansBecomeFilesOfPyTorch) {
   auto made = exportRun(Engine::Torch, run, error);
   ASSERT_TRUE(made) << error;
   EXPECT_EQ(made->files[1].text, run.timeline);
-  // Sequences this short are gathered by the exchange 'auto'.
-  request.compiler.shard.meshText = "stage=2,context=2";
+  // Between four ranks 'auto' gathers what this short sequence attends to.
   request.compiler.shard.exchange = mlir::rota::ContextExchange::Auto;
-  PlanAnswer divided;
-  ASSERT_EQ(makePlan(context, request, divided, error), kExitSuccess);
-  EXPECT_EQ(engineRunOf(request, divided).contextExchange, "gather");
+  for (auto [mesh, exchange] : {std::pair("stage=2,context=4", "gather"),
+                                std::pair("stage=2,context=2", "auto")}) {
+    request.compiler.shard.meshText = mesh;
+    PlanAnswer divided;
+    ASSERT_EQ(makePlan(context, request, divided, error), kExitSuccess);
+    EXPECT_EQ(engineRunOf(request, divided).contextExchange, exchange);
+  }
 }
 
 } // namespace
