@@ -61,7 +61,8 @@ double secondsTogether(int cores, double budget,
   std::vector<double> seconds(cores);
   std::barrier start(cores);
   // As ranks: memory that a thread keeps for its next work stays near.
-  NodePlan plan = planNodes(memoryNodes(), cores, cores);
+  static const std::vector<MemoryNode> nodes = memoryNodes();
+  NodePlan plan = planNodes(nodes, cores, cores);
   runTogether("measuring", cores, [&](int thread) {
     OnNode node(plan.nodeOf(thread));
     Repeated work;
