@@ -183,21 +183,12 @@ void FixedAddresses::setDestinations(Operation *op, const ValueUses &uses) {
     if (isFree(observe.getCounts()))
       addresses[viewedValue(observe.getCounts())] = observedAddress(observe);
   if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
-    Value value = viewedValue(accumulate.getValue());
-    if (!isFree(value) || !uses.hasOneReader(value))
-      return;
-    auto result = cast<OpResult>(value);
-    auto source = dyn_cast<TaskOpInterface>(result.getOwner());
-    if (!source || !source.canAccumulate(result.getResultNumber()))
-      return;
-    // The sums of products are f32 until they are added to a narrower type.
-    Type type = gradientType(
-        lookupParam(accumulate, accumulate.getParamAttr().getAttr()));
-    if (type != getElementTypeOrSelf(value) &&
-        source.getTaskForm() != TaskForm::Product)
+    OpResult value = accumulate.getAddingResult();
+    if (!value || !isFree(value) || !uses.hasOneReader(value))
       return;
     addresses[value] = gradientAddress(accumulate);
-    accumulators[value] = type;
+    accumulators[value] = gradientType(
+        lookupParam(accumulate, accumulate.getParamAttr().getAttr()));
   }
 }
 

@@ -4,6 +4,7 @@
 // auxiliary losses.
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/model/Model.h"
+#include "ir/rota/model/Update.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/text/Text.h"
 
@@ -315,8 +316,24 @@ FactorRule NameOp::getFactorRule() {
 
 Cost ReadOp::getCost() { return {}; }
 
-/// Reads the value and the gradient, writes the gradient.
+OpResult AccumulateOp::getAddingResult() {
+  auto result = dyn_cast<OpResult>(viewedValue(getValue()));
+  auto source =
+      result ? dyn_cast<TaskOpInterface>(result.getOwner()) : TaskOpInterface();
+  if (!source || !source.canAccumulate(result.getResultNumber()))
+    return {};
+  // The sums of products are f32 until they are added to a narrower type.
+  Type type = gradientType(lookupParam(*this, getParamAttr().getAttr()));
+  bool isAdded = type == getElementTypeOrSelf(result) ||
+                 source.getTaskForm() == TaskForm::Product;
+  return isAdded ? result : OpResult();
+}
+
+/// Reads the value and the gradient, writes the gradient. Nothing where the op
+/// that makes the value adds it: its cost has the writing.
 Cost AccumulateOp::getCost() {
+  if (OpResult result = getAddingResult(); result && result.hasOneUse())
+    return {};
   double bytes = bytesOf(getValue());
   return {elementsOf(getValue()), 2 * bytes, bytes};
 }

@@ -228,6 +228,11 @@ def Rota_AccumulateOp : Rota_Op<"accumulate",
   let arguments = (ins FlatSymbolRefAttr:$param, Rota_F32Tensor:$value);
   let assemblyFormat = "$param `,` $value `:` type($value) attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The result that the value is, through views, of an op that can add it to
+    /// the gradient; null where there is none.
+    OpResult getAddingResult();
+  }];
 }
 
 def Rota_AuxiliaryLosses : Resource<"::mlir::rota::AuxiliaryLosses">;
