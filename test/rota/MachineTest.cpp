@@ -5,6 +5,7 @@
 #include "ir/rota/Rota.h"
 #include "ir/rota/experts/Experts.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
@@ -110,6 +111,67 @@ TEST(Machine, RowsTakeElementsFunctionsAndOperations) {
   machine.cores = 2;
   EXPECT_EQ(machine.sharedBy(2).secondsOfRows(cost, bf16),
             2 * machine.secondsOfRows(cost, bf16));
+}
+
+TEST(Machine, AGradientThatItsProductAddsHasNoPriceOfItsOwn) {
+  mlir::MLIRContext context;
+  context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    rota.param @a : tensor<8x4xf32> axes ["m", "n"] init #rota.constant<value = 1.0>
+    rota.param @b : tensor<8x4xf32> axes ["m", "n"] init #rota.constant<value = 1.0>
+    func.func @f(%x: tensor<2x8xf32>, %dy: tensor<2x4xf32>, %g: tensor<8x4xf32>) {
+      %dw = rota.einsum "tm,tn->mn" %x, %dy : (tensor<2x8xf32>, tensor<2x4xf32>) -> tensor<8x4xf32>
+      rota.accumulate @a, %dw : tensor<8x4xf32>
+      rota.accumulate @b, %g : tensor<8x4xf32>
+      return
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  Machine machine;
+  machine.memoryBytesPerSecond = 1;
+  std::vector<double> seconds;
+  module->walk(
+      [&](AccumulateOp op) { seconds.push_back(machine.secondsOfOp(op)); });
+  // The other reads value and gradient, and writes the gradient.
+  EXPECT_EQ(seconds, (std::vector<double>{0, 3 * 4 * 32}));
+}
+
+TEST(Machine, AnUpdateWritesOverWhatItReads) {
+  mlir::MLIRContext context;
+  context.loadDialect<RotaDialect, mlir::func::FuncDialect,
+                      mlir::arith::ArithDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    rota.kernel @minus operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+    ^bb0(%x: tensor<8xf32>):
+      %y = arith.negf %x : tensor<8xf32>
+      rota.yield %y : tensor<8xf32>
+    }
+    func.func @update(%x: tensor<4x8xf32>, %rate: tensor<f32> {rota.scalar = #rota.scalar<learning_rate>}) -> tensor<4x8xf32> {
+      %y = rota.launch @minus rows = 4 (%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    func.func @other(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %y = rota.launch @minus rows = 4 (%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  Machine machine;
+  machine.cores = 2;
+  machine.memoryBytesPerSecond = 2;
+  auto seconds = [&](const Machine &machine) {
+    std::vector<double> list;
+    module->walk([&](LaunchOp op) { list.push_back(machine.secondsOfOp(op)); });
+    return list;
+  };
+  double bytes = 2 * 4 * 32;
+  EXPECT_EQ(seconds(machine), (std::vector<double>{bytes / 2, bytes / 2}));
+  machine.updatedPerSecond = 4;
+  EXPECT_EQ(seconds(machine), (std::vector<double>{bytes / 4, bytes / 2}));
+  EXPECT_EQ(machine.sharedBy(2).updatedPerSecond, 2);
+  // What a cache holds is as near as other tensors there.
+  machine.cacheBytes = bytes, machine.cacheBytesPerSecond = 8;
+  EXPECT_EQ(seconds(machine), (std::vector<double>{bytes / 8, bytes / 8}));
 }
 
 TEST(Machine, AQueryTakesMoreKeysThanItSees) {

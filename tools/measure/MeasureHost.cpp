@@ -57,6 +57,9 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
       {"memory.cache", measured + ": compiled additions that are at least "
                                   "twice as fast as those in memory"},
       {"memory.copied_bytes_per_second", measured + ": memcpy"},
+      {"memory.updated_bytes_per_second",
+       measured + ": a compiled kernel of 48 MiB whose result lies on its "
+                  "operand"},
       {"host", measured + ": as between ranks"},
       {"network", measured + ": all-gather, reduce-scatter and messages "
                              "between ranks as threads"},
@@ -105,6 +108,7 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
     }
     measureMessages(machine, work, begin(round, "messages between ranks", 0.1));
   }
+  result.steadiness = work.times.steadiness();
   result.freeShare = std::min(free, freeShare(request.cores));
   machine.sources = sourcesOf(measured);
   if (machine.sharedLaunch > 0)

@@ -28,6 +28,8 @@ struct HostRequest {
 struct HostMeasurement {
   mlir::rota::Machine machine;
   double freeShare = 1; // of the cores' time, while it was measured
+  /// The time of the quickest tenth as a share of the median time.
+  double steadiness = 1;
 };
 
 /// Measures. Nothing, with the reason in `error`, where code cannot be compiled
@@ -54,14 +56,18 @@ struct ProductMemory {
 
 /// What the rounds of a measurement share.
 struct HostRounds {
-  explicit HostRounds(int cores) : cores(cores), team(cores), products(cores) {}
+  explicit HostRounds(int cores)
+      : cores(cores), team(cores), products(cores), paces(cores) {}
 
   int cores;
   Cores team; // for work that is divided among all cores
   MedianTimes times;
-  std::vector<ProductMemory> products;                           // by thread
+  std::vector<ProductMemory> products, paces;                    // by thread
   std::map<std::string, std::unique_ptr<bench::CompiledOp>> ops; // by source
 };
+
+/// The work to whose pace others are measured: a small product.
+MakeWork makePace(HostRounds &host);
 
 /// The parts of a round, each of about `seconds`. They set the machine's
 /// numbers from the medians of all rounds so far.

@@ -107,9 +107,12 @@ measureKernel(HostRounds &host, const std::string &source, double seconds) {
   if (!op)
     return std::nullopt;
   double bytes = bytesOf(*op);
-  auto time =
-      measureOp(host, source, host.cores, seconds, copiesOf(int64_t(bytes)));
-  return MeasuredKernel{op->cost(), bytes, *time / host.cores};
+  PacedSeconds own = pacedTogether(
+      host.cores, seconds,
+      [&](int) { return makeCalls(op, copiesOf(int64_t(bytes)), nullptr); },
+      makePace(host));
+  double time = host.times.add(source, own);
+  return MeasuredKernel{op->cost(), bytes, time / host.cores};
 }
 
 /// What a kernel does, and how long it takes, all cores together.
@@ -219,13 +222,17 @@ bool measureSharing(Machine &machine, HostRounds &host, double seconds) {
       return false;
     Repeated calls = makeCalls(compile(host, source),
                                copiesOf(int64_t(alone->bytes)), &host.team);
-    double shared = host.times.add("shared " + source,
-                                   secondsShared(host.team, each, calls));
+    double shared =
+        host.times.add("shared " + source,
+                       pacedShared(host.team, each, calls, makePace(host)));
     longer += shared - alone->seconds;
   }
   machine.sharedLaunch = std::max(0.0, longer / double(sources.size()));
   return true;
 }
+
+/// Rows of 1,024 that no cache holds.
+constexpr int64_t kRowsInMemory = 8192;
 
 struct Streamed {
   double bytes = 0;     // of the kernel's tensors
@@ -236,7 +243,7 @@ struct Streamed {
 /// layer, some eight times the bytes of one kernel.
 std::optional<std::vector<Streamed>> measureStreams(HostRounds &host,
                                                     double seconds) {
-  constexpr int64_t rows[] = {32, 64, 128, 256, 512, 1024, 2048, 8192};
+  constexpr int64_t rows[] = {32, 64, 128, 256, 512, 1024, 2048, kRowsInMemory};
   std::vector<Streamed> streams;
   for (int64_t each : rows) {
     std::string source = additionSource(each);
@@ -248,6 +255,24 @@ std::optional<std::vector<Streamed>> measureStreams(HostRounds &host,
     streams.push_back({bytes, bytes * host.cores / *time});
   }
   return streams;
+}
+
+/// Bytes a second, of all cores, of a kernel whose result lies on its operand,
+/// in memory; 0 where it cannot be compiled.
+double measureUpdates(HostRounds &host, double seconds) {
+  std::string source = negationSource(kRowsInMemory * 3 / 2);
+  CompiledOp *op = compile(host, source);
+  if (!op)
+    return 0;
+  double own = secondsTogether(host.cores, seconds, [&](int) {
+    auto memory = std::make_shared<OpMemory>(*op);
+    memory->places.back() = memory->places.front();
+    return [op, memory] {
+      RotaContext context{};
+      op->run(&context, memory->places);
+    };
+  });
+  return bytesOf(*op) * host.cores / host.times.add("updated", own);
 }
 
 /// The largest tensors are in memory. Those that are streamed twice as fast and
@@ -267,8 +292,9 @@ void setMemory(Machine &machine, const std::vector<Streamed> &streams,
 
 bool measureKernels(Machine &machine, HostRounds &host, double seconds) {
   auto launch = measureOp(host, additionSource(1), 1, seconds / 16, 1);
-  auto streams = measureStreams(host, seconds / 3);
-  if (!launch || !streams)
+  auto streams = measureStreams(host, seconds / 4);
+  machine.updatedPerSecond = measureUpdates(host, seconds / 16);
+  if (!launch || !streams || machine.updatedPerSecond == 0)
     return false;
   machine.launch = *launch;
   setMemory(machine, *streams, host.cores);

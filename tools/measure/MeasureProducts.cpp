@@ -27,10 +27,11 @@ constexpr int64_t kFirstSizes[] = {128, 512};
 /// products of a core of their own is taken from them.
 constexpr int64_t kSharedSizes[] = {128, 512, 2048};
 
-/// One product with operands in `memory`. Each call takes the next copy of
-/// them. `cores` divide it; null: all is done on the calling thread.
-Repeated makeProduct(const RotaGemm &gemm, Cores *cores,
-                     ProductMemory &memory) {
+/// One product with operands in `memory`. Each call takes the next of at most
+/// so many copies of them. `cores` divide it; null: all is done on the calling
+/// thread.
+Repeated makeProduct(const RotaGemm &gemm, Cores *cores, ProductMemory &memory,
+                     int64_t mostCopies = 64) {
   struct Work {
     RotaGemm gemm;
     ProductMemory &memory;
@@ -38,12 +39,13 @@ Repeated makeProduct(const RotaGemm &gemm, Cores *cores,
     int64_t element = gemm.typeB == ROTA_F32 ? 4 : 2;
     int64_t a = element * gemm.m * gemm.k, b = element * gemm.k * gemm.n;
     int64_t c = 4 * gemm.m * gemm.n; // bytes, as a and b
-    int64_t copies = copiesOf(a + b + c), next = 0;
+    int64_t copies, next = 0;
 
-    Work(const RotaGemm &gemm, ProductMemory &memory)
-        : gemm(gemm), memory(memory) {}
+    Work(const RotaGemm &gemm, ProductMemory &memory, int64_t mostCopies)
+        : gemm(gemm), memory(memory),
+          copies(std::min(mostCopies, copiesOf(a + b + c))) {}
   };
-  auto work = std::make_shared<Work>(gemm, memory);
+  auto work = std::make_shared<Work>(gemm, memory, mostCopies);
   work->context.cores = cores;
   memory.provide(work->copies * (work->a + work->b), work->copies * work->c);
   return [work] {
@@ -81,25 +83,27 @@ enum class CoreUse { OneEach, Shared };
 
 /// Seconds of as many products as there are cores in each of their forms, one
 /// form after another: a product on each core, or each divided among all cores.
-double secondsOfForms(const ProductSize &size, int32_t type, CoreUse use,
-                      HostRounds &host, double seconds) {
-  double total = 0;
+PacedSeconds secondsOfForms(const ProductSize &size, int32_t type, CoreUse use,
+                            HostRounds &host, double seconds) {
   llvm::ArrayRef<ProductForm> forms = formsOf(size);
-  double each = seconds / double(forms.size());
+  double paces = 0, pace = 0; // what all take at the pace beside them
   for (ProductForm form : forms) {
     RotaGemm gemm = describe(size, form, type);
-    total +=
+    auto make = [&](int thread) {
+      return makeProduct(gemm, nullptr, host.products[thread]);
+    };
+    double budget = seconds / double(forms.size());
+    PacedSeconds each =
         use == CoreUse::OneEach
-            ? secondsTogether(host.cores, each,
-                              [&](int thread) {
-                                return makeProduct(gemm, nullptr,
-                                                   host.products[thread]);
-                              })
-            : host.cores * secondsShared(host.team, each,
-                                         makeProduct(gemm, &host.team,
-                                                     host.products.front()));
+            ? pacedTogether(host.cores, budget, make, makePace(host))
+            : pacedShared(host.team, budget,
+                          makeProduct(gemm, &host.team, host.products.front()),
+                          makePace(host));
+    paces +=
+        (use == CoreUse::OneEach ? 1 : host.cores) * each.seconds / each.pace;
+    pace += each.pace / double(forms.size());
   }
-  return total;
+  return {paces * pace, pace};
 }
 
 std::string nameOf(const ProductSize &size, llvm::StringRef type, CoreUse use) {
@@ -123,9 +127,9 @@ void measureSizes(std::vector<MeasuredProduct> &products,
     if (!isFirst && 2 * work > left * last)
       continue;
     double each = std::max(left, 0.0) / double(sizes.size() - index) / 2;
-    double time = secondsOfForms(size, type, use, host, each);
-    last = work / time;
-    double rate = work / host.times.add(nameOf(size, name, use), time);
+    double time = host.times.add(nameOf(size, name, use),
+                                 secondsOfForms(size, type, use, host, each));
+    double rate = last = work / time;
     auto known = llvm::find_if(products, [&](const MeasuredProduct &product) {
       const ProductSize &other = product.size;
       return other.m == size.m && other.n == size.n && other.k == size.k;
@@ -138,6 +142,13 @@ void measureSizes(std::vector<MeasuredProduct> &products,
 }
 
 } // namespace
+
+MakeWork makePace(HostRounds &host) {
+  return [&host](int thread) {
+    RotaGemm gemm = describe({1, 64, 64, 64}, ProductForm::Forward, ROTA_F32);
+    return makeProduct(gemm, nullptr, host.paces[thread], 1);
+  };
+}
 
 void measureProducts(mlir::rota::Machine &machine, HostRounds &work,
                      double seconds) {

@@ -85,6 +85,11 @@ std::string additionSource(int64_t rows) {
                   fmt::format("%z = arith.addf %x, %y : {0}", x), "%z", x);
 }
 
+std::string negationSource(int64_t rows) {
+  std::string x = matrix(rows, 1024, "f32");
+  return function("%x: " + x, "%z = arith.negf %x : " + x, "%z", x);
+}
+
 std::string arithmeticSource(int64_t rows, int operations) {
   std::string x = matrix(rows, 1024, "f32"), body;
   for (int i = 0; i < operations; ++i)

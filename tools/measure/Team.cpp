@@ -51,22 +51,46 @@ std::vector<double> sample(double budget, const Repeated &run,
   return samples;
 }
 
+/// Seconds of processor time of the pace's work, of which the first time
+/// brings its memory near.
+double paceNow(const Repeated &pace) {
+  constexpr int repeat = 16;
+  pace();
+  double start = threadSeconds();
+  for (int i = 0; i < repeat; ++i)
+    pace();
+  return (threadSeconds() - start) / repeat;
+}
+
+double harmonicMean(const std::vector<double> &values) {
+  double sum = 0;
+  for (double each : values)
+    sum += 1 / each;
+  return double(values.size()) / sum;
+}
+
 } // namespace
 
 WallClock::WallClock() : begin(wallSeconds()) {}
 double WallClock::seconds() const { return wallSeconds() - begin; }
 
-double secondsTogether(int cores, double budget,
-                       const std::function<Repeated(int thread)> &make) {
-  std::vector<double> seconds(cores);
+double secondsTogether(int cores, double budget, const MakeWork &make) {
+  return pacedTogether(cores, budget, make, nullptr).seconds;
+}
+
+PacedSeconds pacedTogether(int cores, double budget, const MakeWork &make,
+                           const MakeWork &makePace) {
+  std::vector<double> seconds(cores), paces(cores, 1.0);
   std::barrier start(cores);
   // As ranks: memory that a thread keeps for its next work stays near.
   static const std::vector<MemoryNode> nodes = memoryNodes();
   NodePlan plan = planNodes(nodes, cores, cores);
   runTogether("measuring", cores, [&](int thread) {
     OnNode node(plan.nodeOf(thread));
-    Repeated work;
+    Repeated work, pace;
     try {
+      if (makePace)
+        pace = makePace(thread);
       work = make(thread);
       work(); // compiles products, maps memory
     } catch (...) {
@@ -74,20 +98,25 @@ double secondsTogether(int cores, double budget,
       throw;
     }
     start.arrive_and_wait();
+    double before = pace ? paceNow(pace) : 1;
     seconds[thread] = median(sample(budget, work, threadSeconds));
+    paces[thread] = pace ? (before + paceNow(pace)) / 2 : 1;
   });
-  double rate = 0;
-  for (double each : seconds)
-    rate += 1 / each;
-  return cores / rate;
+  return {harmonicMean(seconds), harmonicMean(paces)};
 }
 
 double secondsShared(Cores &cores, double budget, const Repeated &work) {
   ComputeToken token(cores);
   work(); // compiles products, maps memory
-  std::vector<double> times = sample(budget, work, wallSeconds);
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 4];
+  return quantile(sample(budget, work, wallSeconds), 0.25);
+}
+
+PacedSeconds pacedShared(Cores &cores, double budget, const Repeated &work,
+                         const MakeWork &makePace) {
+  auto pace = [&] { return secondsTogether(cores.count(), 0, makePace); };
+  double before = pace();
+  double seconds = secondsShared(cores, budget, work);
+  return {seconds, (before + pace()) / 2};
 }
 
 double freeShare(int cores) {

@@ -228,6 +228,10 @@ int measureMachine(const RunOptions &options) {
                "warning: other programs took {:.0f} % of the cores' time: "
                "measure again when they are idle\n",
                100 * (1 - measured->freeShare));
+  fmt::print(stderr,
+             "speed of the host: the quickest tenth of the measurement took "
+             "{:.0f} % of the median time, which the file has\n",
+             100 * measured->steadiness);
   if (std::filesystem::exists("/dev/nvidia0") ||
       std::filesystem::exists("/dev/kfd"))
     fmt::print(stderr, "note: this host has a GPU, which is not measured; "

@@ -5,6 +5,8 @@
 #include "ir/rota/experts/Experts.h"
 #include "runtime/GroupedAbi.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -163,6 +165,23 @@ static ProductSize computedSize(Operation *op, const ProductSize &size,
   return computed;
 }
 
+/// Whether a kernel is part of a parameter's update, which writes over the
+/// parameter and its states.
+static bool isOfUpdate(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  if (!isa<LaunchOp>(op) || !function)
+    return false;
+  StringRef scalar = RotaDialect::ScalarAttrHelper::getNameStr();
+  return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
+    return bool(function.getArgAttr(i, scalar));
+  });
+}
+
+double Machine::secondsOfMemory(Operation *op, double bytes) const {
+  bool isUpdated = updatedPerSecond > 0 && bytes > cacheBytes && isOfUpdate(op);
+  return bytes / (isUpdated ? updatedPerSecond : reachedMemory(bytes));
+}
+
 double Machine::secondsOfOp(Operation *op) const {
   auto priced = dyn_cast<CostOpInterface>(op);
   if (!priced || isa<ViewOpInterface, CollectiveOpInterface>(op))
@@ -172,7 +191,7 @@ double Machine::secondsOfOp(Operation *op) const {
     return 0;
   Type type = op->getNumOperands() > 0 ? getElementTypeOrSelf(op->getOperand(0))
                                        : getElementTypeOrSelf(op->getResult(0));
-  double memory = cost.bytes() / reachedMemory(cost.bytes());
+  double memory = secondsOfMemory(op, cost.bytes());
   if (cost.form == WorkForm::Product)
     return launch +
            std::max(memory,
@@ -251,6 +270,7 @@ Machine Machine::sharedBy(int64_t ranks) const {
   part.rowFlopsPerSecond /= sharers;
   part.memoryBytesPerSecond /= sharers;
   part.copiedPerSecond /= sharers;
+  part.updatedPerSecond /= sharers;
   part.cacheBytes /= sharers;
   part.cacheBytesPerSecond /= sharers;
   return part;

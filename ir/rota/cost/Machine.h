@@ -99,6 +99,10 @@ struct Machine {
   double memoryBytesPerSecond = 1e15; // peak
   double memoryEfficiency = 1;        // share of it that kernels reach
   double copiedPerSecond = 1e10;      // bytes copied within a device's memory
+  /// Bytes a second of kernels that write over what they read, as the update of
+  /// a parameter does: a processor reads a line before it writes a part of it.
+  /// 0: as other kernels.
+  double updatedPerSecond = 0;
   /// Tensors of a kernel with so many bytes in all are in a cache, which
   /// kernels read and write at that rate. 0: no cache is known.
   double cacheBytes = 0, cacheBytesPerSecond = 0;
@@ -124,6 +128,8 @@ struct Machine {
   double peakOf(StringRef elementType) const; // "bf16"
 
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
+  /// Seconds in which an op's tensors of so many bytes are read and written.
+  double secondsOfMemory(Operation *op, double bytes) const;
   /// Seconds of a kernel that is no product, of which `seconds` are its work:
   /// the cores of a rank share it where that is sooner.
   double secondsOfKernel(double seconds) const;

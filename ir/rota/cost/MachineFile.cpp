@@ -119,6 +119,10 @@ void visitMachine(Visitor &visitor, Machine &machine) {
     visitor.number("efficiency", machine.memoryEfficiency, efficiencyRule);
     visitor.number("copied_bytes_per_second", machine.copiedPerSecond,
                    bandwidthRule);
+    if (visitor.isGiven("updated_bytes_per_second",
+                        machine.updatedPerSecond > 0))
+      visitor.number("updated_bytes_per_second", machine.updatedPerSecond,
+                     bandwidthRule);
     if (visitor.isGiven("cache", machine.cacheBytes > 0))
       visitor.object("cache", [&] {
         visitor.number("bytes", machine.cacheBytes, cacheRule);

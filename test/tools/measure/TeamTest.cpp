@@ -50,6 +50,35 @@ TEST(Team, SharedWorkHasTheCoresOfTheTeam) {
   EXPECT_EQ(pieces, calls * kPieces);
 }
 
+TEST(Team, EachThreadHasAPaceBesideItsWork) {
+  constexpr int kThreads = 2;
+  int work[kThreads] = {}, before[kThreads] = {}, paces[kThreads] = {};
+  PacedSeconds time = pacedTogether(
+      kThreads, 0, [&](int thread) { return [&, thread] { ++work[thread]; }; },
+      [&](int thread) {
+        return [&, thread] {
+          before[thread] += work[thread] == 1; // what is not measured
+          ++paces[thread];
+          volatile double sum = 0;
+          for (int i = 0; i < 1000; ++i)
+            sum = sum + i;
+        };
+      });
+  EXPECT_GT(time.pace, 0);
+  for (int thread = 0; thread < kThreads; ++thread) {
+    EXPECT_GT(before[thread], 0);
+    EXPECT_EQ(paces[thread], 2 * before[thread]);
+  }
+}
+
+TEST(Team, TimesOfASlowMomentCountAtThePaceOfAll) {
+  MedianTimes times;
+  EXPECT_EQ(times.add("a", PacedSeconds{6, 2}), 6);
+  EXPECT_EQ(times.add("b", PacedSeconds{1, 4}), 0.25 * 4);
+  EXPECT_EQ(times.add("c", PacedSeconds{1, 1}), 1 * 2);
+  EXPECT_EQ(times.add("a", PacedSeconds{2, 1}), 3 * 2); // of 3 and 2
+}
+
 TEST(Team, FreeShareIsAShare) {
   double share = freeShare(2);
   EXPECT_GT(share, 0);
