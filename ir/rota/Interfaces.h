@@ -4,6 +4,8 @@
 #ifndef ROTA_IR_ROTA_INTERFACES_H
 #define ROTA_IR_ROTA_INTERFACES_H
 
+#include "runtime/program/Collective.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -68,15 +70,8 @@ struct Cost {
   Cost &operator+=(const Cost &other);
 };
 
-/// The kind of a transfer among ranks, as Collective::Kind of the runtime.
-enum class CollectiveKind {
-  AllGather,
-  ReduceScatter,
-  AllReduce,
-  AllToAll,
-  ShardSlice,
-  Permute
-};
+/// The kind of a transfer among ranks, which a program has, too.
+using CollectiveKind = ::rota::Collective::Kind;
 
 /// The form of an op in a task.
 enum class TaskForm {

@@ -74,7 +74,7 @@ void RotaDialect::initialize() {
       >();
 }
 
-Value rota::viewedValue(Value value) {
+Value mlir::rota::viewedValue(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())
     value = view.getViewedOperand();
   return value;

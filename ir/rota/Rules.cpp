@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-Value rota::castElements(OpBuilder &builder, Location loc, Value value,
-                         Type element) {
+Value mlir::rota::castElements(OpBuilder &builder, Location loc, Value value,
+                               Type element) {
   Type from = getElementTypeOrSelf(value);
   if (from == element)
     return value;
@@ -35,7 +35,7 @@ static Value rowsOf(Value value) {
   return rows->getOperand(factors.linear.front().front());
 }
 
-Type rota::cotangentElement(Value operand) {
+Type mlir::rota::cotangentElement(Value operand) {
   Type element = getElementTypeOrSelf(operand);
   Value source = viewedValue(rowsOf(viewedValue(operand)));
   if (source.getDefiningOp<ReadOp>() && element.getIntOrFloatBitWidth() < 32)
@@ -43,8 +43,8 @@ Type rota::cotangentElement(Value operand) {
   return element;
 }
 
-Value rota::splatConstant(OpBuilder &builder, Location loc, Type type,
-                          double value) {
+Value mlir::rota::splatConstant(OpBuilder &builder, Location loc, Type type,
+                                double value) {
   TypedAttr attribute;
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     attribute = DenseElementsAttr::get(
@@ -54,7 +54,7 @@ Value rota::splatConstant(OpBuilder &builder, Location loc, Type type,
   return arith::ConstantOp::create(builder, loc, attribute);
 }
 
-FactorRule rota::elementwiseFactorRule(
+FactorRule mlir::rota::elementwiseFactorRule(
     Operation *op,
     std::initializer_list<std::initializer_list<int64_t>> linear) {
   RuleBuilder builder;
@@ -74,13 +74,14 @@ FactorRule rota::elementwiseFactorRule(
                         llvm::map_to_vector(op->getResults(), of));
 }
 
-FactorRule rota::withPadding(FactorRule rule) {
+FactorRule mlir::rota::withPadding(FactorRule rule) {
   rule.padded.resize(rule.sizes.size());
   std::iota(rule.padded.begin(), rule.padded.end(), 0);
   return rule;
 }
 
-Cost rota::streamingCost(Operation *op, double flops, double specialFunctions) {
+Cost mlir::rota::streamingCost(Operation *op, double flops,
+                               double specialFunctions) {
   Cost cost;
   cost.flops = flops;
   cost.specialFunctions = specialFunctions;
@@ -91,7 +92,7 @@ Cost rota::streamingCost(Operation *op, double flops, double specialFunctions) {
   return cost;
 }
 
-Cost rota::productCost(Operation *op, const ProductSize &product) {
+Cost mlir::rota::productCost(Operation *op, const ProductSize &product) {
   Cost cost = streamingCost(op, product.flops());
   cost.form = WorkForm::Product;
   cost.product = product;

@@ -5,8 +5,6 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <algorithm>
-
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -18,17 +16,6 @@ ElementType elementTypeOf(Type type) {
          : element.isBF16()  ? ElementType::BF16
                              : ElementType::F32;
 }
-
-static constexpr std::pair<CollectiveKind, Collective::Kind> kKinds[] = {
-    {CollectiveKind::AllGather, Collective::Kind::AllGather},
-    {CollectiveKind::ReduceScatter, Collective::Kind::ReduceScatter},
-    {CollectiveKind::AllReduce, Collective::Kind::AllReduce},
-    {CollectiveKind::AllToAll, Collective::Kind::AllToAll},
-    {CollectiveKind::ShardSlice, Collective::Kind::Slice},
-    {CollectiveKind::Permute, Collective::Kind::Permute}};
-static_assert(std::ranges::all_of(kKinds, [](auto kind) {
-  return int(kind.first) == int(kind.second);
-}));
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
@@ -85,7 +72,7 @@ int CollectiveTable::add(Collective collective) {
 
 int CollectiveTable::add(CollectiveOpInterface op) {
   Collective c;
-  c.kind = static_cast<Collective::Kind>(op.getCollectiveKind());
+  c.kind = op.getCollectiveKind();
   c.type = elementTypeOf(op->getResultTypes()[0]);
   c.axes = programMesh.axesOf(op.getAxes());
   c.reason = op.getReason().str();

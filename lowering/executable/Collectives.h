@@ -12,11 +12,6 @@ namespace rota::lowering {
 
 ElementType elementTypeOf(mlir::Type type);
 
-/// The compiler's name of a kind. The numbers of both are the same.
-inline mlir::rota::CollectiveKind kindOf(const Collective &collective) {
-  return static_cast<mlir::rota::CollectiveKind>(collective.kind);
-}
-
 /// A tensor of this shape, of which a collective gathers or cuts dimension
 /// `dim`.
 void setExtents(llvm::ArrayRef<int64_t> shape, int64_t dim,

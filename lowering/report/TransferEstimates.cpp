@@ -45,8 +45,7 @@ double TransferEstimates::secondsOfMessage(int64_t bytes) const {
 }
 
 double TransferEstimates::secondsOf(const Collective &collective) const {
-  return mlir::rota::traffic::secondsOf(lowering::kindOf(collective),
-                                        bytesOf(collective),
+  return mlir::rota::traffic::secondsOf(collective.kind, bytesOf(collective),
                                         groupOf(collective.axes), machine);
 }
 
@@ -186,8 +185,7 @@ int64_t TransferEstimates::bytesOf(const Collective &collective) const {
   if (collective.kind == Collective::Kind::AllGather ||
       collective.kind == Collective::Kind::ReduceScatter)
     bytes = (bytes + ranks - 1) / ranks; // of one rank's part
-  return mlir::rota::traffic::wireBytes(lowering::kindOf(collective), bytes,
-                                        ranks);
+  return mlir::rota::traffic::wireBytes(collective.kind, bytes, ranks);
 }
 
 int64_t TransferEstimates::bytesOf(const Transfer &transfer) const {

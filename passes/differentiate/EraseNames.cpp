@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::rota;
 
 namespace {
-struct EraseNames : rota::impl::EraseNamesBase<EraseNames> {
+struct EraseNames : mlir::rota::impl::EraseNamesBase<EraseNames> {
   void runOnOperation() override {
     getOperation()->walk([&](NameOp name) {
       name.getResult().replaceAllUsesWith(name.getValue());

@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::rota;
 
 namespace {
-struct ExtractNamed : rota::impl::ExtractNamedBase<ExtractNamed> {
+struct ExtractNamed : mlir::rota::impl::ExtractNamedBase<ExtractNamed> {
   using ExtractNamedBase::ExtractNamedBase;
 
   void runOnOperation() override;

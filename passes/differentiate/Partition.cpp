@@ -23,14 +23,15 @@ static bool isRowsOfTokens(Operation *op) {
 }
 
 /// Conditions are made again from their operands, since i1 has no memory form.
-bool rota::isFree(Operation *op) {
+bool mlir::rota::isFree(Operation *op) {
   return isViewOrWidening(op) || isRowsOfTokens(op) ||
          isa<ReadOp, RotaryTableOp, DocumentPositionsOp, AuxiliaryCotangentOp,
              ObservedMeanOp, arith::ConstantOp, arith::CmpFOp>(op);
 }
 
-JointPart rota::collectPart(ArrayRef<Value> roots,
-                            ArrayRef<AccumulateOp> effects, IsGiven isGiven) {
+JointPart mlir::rota::collectPart(ArrayRef<Value> roots,
+                                  ArrayRef<AccumulateOp> effects,
+                                  IsGiven isGiven) {
   JointPart part;
   SmallVector<Value> pending(roots);
   for (AccumulateOp effect : effects) {
@@ -49,7 +50,7 @@ JointPart rota::collectPart(ArrayRef<Value> roots,
   return part;
 }
 
-SmallVector<StringRef> rota::namesOf(Value value) {
+SmallVector<StringRef> mlir::rota::namesOf(Value value) {
   SmallVector<StringRef> names;
   for (Operation *user : value.getUsers()) {
     if (!isViewOrWidening(user))
@@ -62,7 +63,8 @@ SmallVector<StringRef> rota::namesOf(Value value) {
 }
 
 /// An op is saved as a whole: to compute one result again is to compute all.
-RematDecision rota::decisionFor(Operation *op, const RematPolicy &policy) {
+RematDecision mlir::rota::decisionFor(Operation *op,
+                                      const RematPolicy &policy) {
   std::optional<RematDecision> last;
   // std::nullopt compares less than any decision.
   for (Value result : op->getResults())
@@ -71,7 +73,8 @@ RematDecision rota::decisionFor(Operation *op, const RematPolicy &policy) {
   return last.value_or(policy.decideOthers());
 }
 
-SmallVector<Value> rota::inOrder(Joint &joint, const DenseSet<Value> &values) {
+SmallVector<Value> mlir::rota::inOrder(Joint &joint,
+                                       const DenseSet<Value> &values) {
   SmallVector<Value> ordered;
   for (Value argument : joint.body().getArguments())
     if (values.contains(argument))
@@ -83,8 +86,8 @@ SmallVector<Value> rota::inOrder(Joint &joint, const DenseSet<Value> &values) {
   return ordered;
 }
 
-func::FuncOp rota::buildFunction(func::FuncOp after, FunctionKind kind,
-                                 Joint &joint, const JointPart &part) {
+func::FuncOp mlir::rota::buildFunction(func::FuncOp after, FunctionKind kind,
+                                       Joint &joint, const JointPart &part) {
   const Signature &row = signatureOf(signatureOf(after).part, kind);
   SmallVector<Value> arguments = joint.values.inOrder(row.arguments);
   SmallVector<Value> results = joint.values.inOrder(row.results);

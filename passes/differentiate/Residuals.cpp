@@ -43,7 +43,7 @@ static void addLayer(LayerOp layer, ResidualSummary &summary) {
   }
 }
 
-ResidualSummary rota::summarizeResiduals(ModuleOp module) {
+ResidualSummary mlir::rota::summarizeResiduals(ModuleOp module) {
   ResidualSummary summary;
   module.walk([&](LayerOp layer) { addLayer(layer, summary); });
   return summary;

@@ -27,7 +27,7 @@ struct Backward {
 };
 
 struct VerifyDifferentiated
-    : rota::impl::VerifyDifferentiatedBase<VerifyDifferentiated> {
+    : mlir::rota::impl::VerifyDifferentiatedBase<VerifyDifferentiated> {
   void runOnOperation() override {
     FailureOr<Model> model = Model::get(getOperation());
     if (failed(model) || failed(verify(*model)))

@@ -26,8 +26,9 @@ static FailureOr<MeshAxis> axisNamed(EmitErrorFn emitError, StringRef name,
                      << rule << ", got '" << name << "'";
 }
 
-FailureOr<MeshAttr> rota::parseMesh(EmitErrorFn emitError, MLIRContext *context,
-                                    StringRef text, int64_t ranks) {
+FailureOr<MeshAttr> mlir::rota::parseMesh(EmitErrorFn emitError,
+                                          MLIRContext *context, StringRef text,
+                                          int64_t ranks) {
   std::string error;
   std::optional<MeshSizes> sizes = parseMeshSizes(text, error);
   if (!sizes || (ranks != 0 && !fitMeshSizes(*sizes, ranks, error)))

@@ -6,9 +6,10 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-SmallVector<Type> rota::partTypes(ValueRange values,
-                                  ArrayRef<FactorRule::Dimensions> dimensions,
-                                  const FactorAxes &factors, MeshAttr mesh) {
+SmallVector<Type>
+mlir::rota::partTypes(ValueRange values,
+                      ArrayRef<FactorRule::Dimensions> dimensions,
+                      const FactorAxes &factors, MeshAttr mesh) {
   SmallVector<Type> types;
   for (auto [number, value] : llvm::enumerate(values)) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
@@ -24,9 +25,11 @@ SmallVector<Type> rota::partTypes(ValueRange values,
   return types;
 }
 
-FailureOr<SmallVector<Value>>
-rota::buildPartOf(OpBuilder &builder, Operation *op, const FactorAxes &factors,
-                  ArrayRef<int64_t> sizes, ArrayRef<Type> results) {
+FailureOr<SmallVector<Value>> mlir::rota::buildPartOf(OpBuilder &builder,
+                                                      Operation *op,
+                                                      const FactorAxes &factors,
+                                                      ArrayRef<int64_t> sizes,
+                                                      ArrayRef<Type> results) {
   bool isDivided =
       llvm::any_of(factors, [](const AxisList &axes) { return !axes.empty(); });
   if (auto rewritten = dyn_cast<PartitionOpInterface>(op);
@@ -52,8 +55,10 @@ struct Inserted : OpBuilder::Listener {
 } // namespace
 
 /// Makes the part beside the op, reads its cost and erases it.
-std::optional<Cost> rota::costOfPart(Operation *op, const FactorRule &rule,
-                                     const FactorAxes &factors, MeshAttr mesh) {
+std::optional<Cost> mlir::rota::costOfPart(Operation *op,
+                                           const FactorRule &rule,
+                                           const FactorAxes &factors,
+                                           MeshAttr mesh) {
   ScopedDiagnosticHandler silent(op->getContext(),
                                  [](Diagnostic &) { return success(); });
   Inserted inserted;

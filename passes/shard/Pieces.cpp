@@ -42,8 +42,8 @@ static int64_t dividedDim(Cut cut) {
   return cut.ranks == 1 ? cut.dim : cut.dim + 1;
 }
 
-SmallVector<Value> rota::cutPieces(OpBuilder &builder, Value value, Cut cut,
-                                   int64_t pieces) {
+SmallVector<Value> mlir::rota::cutPieces(OpBuilder &builder, Value value,
+                                         Cut cut, int64_t pieces) {
   RankedTensorType piece = cut.pieceOf(value, pieces);
   SmallVector<Type> types(pieces, byRanks(piece, cut));
   Value whole = reshape(builder, value, byRanks(typeOf(value), cut));
@@ -55,8 +55,8 @@ SmallVector<Value> rota::cutPieces(OpBuilder &builder, Value value, Cut cut,
   return values;
 }
 
-Value rota::joinPieces(OpBuilder &builder, Type type, Cut cut,
-                       ArrayRef<Value> pieces) {
+Value mlir::rota::joinPieces(OpBuilder &builder, Type type, Cut cut,
+                             ArrayRef<Value> pieces) {
   SmallVector<Value> parts;
   for (Value piece : pieces)
     parts.push_back(reshape(builder, piece, byRanks(typeOf(piece), cut)));
@@ -66,17 +66,17 @@ Value rota::joinPieces(OpBuilder &builder, Type type, Cut cut,
   return reshape(builder, joined, whole);
 }
 
-Value rota::pieceOfOp(OpBuilder &builder, Operation *op, unsigned operand,
-                      Value piece, Cut result, int64_t pieces) {
+Value mlir::rota::pieceOfOp(OpBuilder &builder, Operation *op, unsigned operand,
+                            Value piece, Cut result, int64_t pieces) {
   Operation *copy = builder.clone(*op);
   copy->setOperand(operand, piece);
   copy->getResult(0).setType(result.pieceOf(op->getResult(0), pieces));
   return copy->getResult(0);
 }
 
-PieceTimes rota::timesOfPieces(const Machine &machine, const Traffic &traffic,
-                               Operation *product, int64_t copied,
-                               int64_t pieces) {
+PieceTimes mlir::rota::timesOfPieces(const Machine &machine,
+                                     const Traffic &traffic, Operation *product,
+                                     int64_t copied, int64_t pieces) {
   double work = machine.secondsOfOp(product);
   auto bytes = double(traffic.bytes), count = double(pieces);
   double latency = machine.secondsOfCollective(0, traffic.group);

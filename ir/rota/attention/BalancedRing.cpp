@@ -298,15 +298,15 @@ template <typename Op> static LogicalResult checkLength(Op op) {
          << length << " positions";
 }
 
-Parts rota::buildBalancedPart(AttentionOp op, Ring &ring, OpBuilder &builder,
-                              TypeRange types) {
+Parts mlir::rota::buildBalancedPart(AttentionOp op, Ring &ring,
+                                    OpBuilder &builder, TypeRange types) {
   if (failed(checkLength(op)))
     return failure();
   return ForwardRing(op, ring, builder, types).build();
 }
 
-Parts rota::buildBalancedPart(AttentionGradOp op, Ring &ring,
-                              OpBuilder &builder, TypeRange types) {
+Parts mlir::rota::buildBalancedPart(AttentionGradOp op, Ring &ring,
+                                    OpBuilder &builder, TypeRange types) {
   if (failed(checkLength(op)))
     return failure();
   return BackwardRing(op, ring, builder, types).build();

@@ -74,7 +74,7 @@ static const MachineReads::Read &read(DictionaryAttr dictionary,
   return dialect->getRegisteredInterface<MachineReads>()->of(dictionary, ranks);
 }
 
-Machine rota::machineOf(Operation *op) {
+Machine mlir::rota::machineOf(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
@@ -101,7 +101,7 @@ LogicalResult RotaDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
-void rota::setMachine(ModuleOp module, const Machine &machine) {
+void mlir::rota::setMachine(ModuleOp module, const Machine &machine) {
   Machine numbers = machine;
   numbers.description.clear();
   numbers.fitted.clear();

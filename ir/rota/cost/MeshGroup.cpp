@@ -27,7 +27,7 @@ int64_t MeshGroup::ranksWithin(int64_t devices) const {
   return std::min(ranks, devices);
 }
 
-MeshGroup rota::groupOf(ArrayRef<AxisRefAttr> axes, MeshAttr mesh) {
+MeshGroup mlir::rota::groupOf(ArrayRef<AxisRefAttr> axes, MeshAttr mesh) {
   MeshGroup group;
   for (AxisRefAttr ref : axes) {
     auto axis = static_cast<size_t>(ref.getAxis());

@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops,
-                                            const Machine &machine) {
+std::vector<OverlapStep> mlir::rota::overlapSteps(ArrayRef<Operation *> ops,
+                                                  const Machine &machine) {
   std::vector<OverlapStep> steps(ops.size());
   llvm::DenseMap<Operation *, int> transfers;
   for (auto [number, op] : llvm::enumerate(ops)) {
@@ -34,8 +34,8 @@ std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops,
   return steps;
 }
 
-std::vector<double> rota::exposedSeconds(ArrayRef<OverlapStep> steps,
-                                         ArrayRef<int> order) {
+std::vector<double> mlir::rota::exposedSeconds(ArrayRef<OverlapStep> steps,
+                                               ArrayRef<int> order) {
   struct Span {
     double begin = 0, end = 0;
   };

@@ -25,7 +25,7 @@ int64_t traffic::wireBytes(CollectiveKind kind, int64_t bytes, int64_t ranks) {
     return allToAll(bytes, ranks);
   case CollectiveKind::Permute:
     return permute(bytes);
-  case CollectiveKind::ShardSlice:
+  case CollectiveKind::Slice:
     return 0;
   }
   return 0;
@@ -43,7 +43,7 @@ double traffic::secondsOf(CollectiveKind kind, int64_t bytes,
                     : machine.secondsOfCollective(double(bytes), group);
 }
 
-Traffic rota::trafficOf(CollectiveOpInterface collective) {
+Traffic mlir::rota::trafficOf(CollectiveOpInterface collective) {
   Traffic traffic;
   traffic.kind = collective.getCollectiveKind();
   traffic.axes =

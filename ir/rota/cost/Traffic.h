@@ -16,7 +16,7 @@ namespace mlir::rota {
 
 /// The cost of one execution of a collective for one rank.
 struct Traffic {
-  CollectiveKind kind = CollectiveKind::ShardSlice;
+  CollectiveKind kind = CollectiveKind::Slice;
   int64_t bytes = 0; // sent by the rank, and received
   int64_t ranks = 1; // in its group
   SmallVector<AxisRefAttr> axes;

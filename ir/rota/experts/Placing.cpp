@@ -275,7 +275,7 @@ static double placedElements(Value places, Value rows) {
 /// The bytes of all operands and results, but of `moved` elements of `operand`.
 static Cost placedCost(Operation *op, double flops, double moved,
                        Value operand) {
-  Cost cost = rota::streamingCost(op, flops);
+  Cost cost = mlir::rota::streamingCost(op, flops);
   double elements = elementsOf(operand);
   cost.bytesRead += (moved - elements) * bytesOf(operand) / elements;
   return cost;

@@ -72,8 +72,8 @@ Value MadeRows::dots(OpBuilder &builder, Location loc, Value cotangent,
   return arith::AddFOp::create(builder, loc, sum, ofBias);
 }
 
-Value rota::backThrough(GroupedProductOp product, OpBuilder &builder,
-                        Value cotangent) {
+Value mlir::rota::backThrough(GroupedProductOp product, OpBuilder &builder,
+                              Value cotangent) {
   Value rows = product.getRows();
   cotangent =
       castElements(builder, product.getLoc(), cotangent, elementOf(rows));

@@ -6,24 +6,24 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-bool rota::isActivation(Role role) {
+bool mlir::rota::isActivation(Role role) {
   return role == Role::InputActivation || role == Role::OutputActivation ||
          role == Role::InputCotangent || role == Role::OutputCotangent;
 }
 
-bool rota::isData(Role role) {
+bool mlir::rota::isData(Role role) {
   return role == Role::Tokens || role == Role::Targets;
 }
 
-bool rota::isResidual(Role role) {
+bool mlir::rota::isResidual(Role role) {
   return role == Role::Residual || role == Role::CotangentResidual;
 }
 
-bool rota::isVariadic(Role role) {
+bool mlir::rota::isVariadic(Role role) {
   return isResidual(role) || role == Role::LossTerm;
 }
 
-ArrayRef<Signature> rota::signatures() {
+ArrayRef<Signature> mlir::rota::signatures() {
   using enum ModelPart;
   using enum Role;
   using Kind = FunctionKind;
@@ -86,7 +86,7 @@ static const Signature &probeSignature() {
   return row;
 }
 
-const Signature &rota::signatureOf(ModelPart part, FunctionKind kind) {
+const Signature &mlir::rota::signatureOf(ModelPart part, FunctionKind kind) {
   for (const Signature &row : signatures())
     if (row.part == part && row.kind == kind)
       return row;
@@ -97,7 +97,7 @@ static bool standsIn(const Signature &row, Operation *scope) {
   return isa_and_nonnull<LayerOp>(scope) == (row.part == ModelPart::Layer);
 }
 
-const Signature &rota::signatureOf(func::FuncOp function) {
+const Signature &mlir::rota::signatureOf(func::FuncOp function) {
   for (const Signature &row : signatures())
     if (row.name == function.getSymName() &&
         standsIn(row, function->getParentOp()))
@@ -105,13 +105,13 @@ const Signature &rota::signatureOf(func::FuncOp function) {
   return probeSignature();
 }
 
-func::FuncOp rota::functionIn(Operation *scope, ModelPart part,
-                              FunctionKind kind) {
+func::FuncOp mlir::rota::functionIn(Operation *scope, ModelPart part,
+                                    FunctionKind kind) {
   return llvm::dyn_cast_or_null<func::FuncOp>(
       SymbolTable::lookupSymbolIn(scope, signatureOf(part, kind).name));
 }
 
-SmallVector<func::FuncOp> rota::functionsIn(Operation *scope) {
+SmallVector<func::FuncOp> mlir::rota::functionsIn(Operation *scope) {
   SmallVector<func::FuncOp> functions;
   for (const Signature &row : signatures())
     if (standsIn(row, scope))
@@ -264,7 +264,7 @@ FunctionPort FunctionRoles::result(Role role) const {
 // Between functions
 //===----------------------------------------------------------------------===//
 
-SmallVector<FunctionPort> rota::sourcesIn(Operation *scope, Role role) {
+SmallVector<FunctionPort> mlir::rota::sourcesIn(Operation *scope, Role role) {
   SmallVector<func::FuncOp> functions = functionsIn(scope);
   for (func::FuncOp function : functions)
     if (llvm::is_contained(signatureOf(function).results, role))
@@ -287,7 +287,7 @@ static SmallVector<Role> rolesIn(Operation *scope) {
   return roles;
 }
 
-SmallVector<RoleEdge> rota::roleEdgesIn(Operation *scope) {
+SmallVector<RoleEdge> mlir::rota::roleEdgesIn(Operation *scope) {
   SmallVector<RoleEdge> edges;
   for (Role role : rolesIn(scope)) {
     SmallVector<FunctionPort> sources = sourcesIn(scope, role);
@@ -302,14 +302,14 @@ SmallVector<RoleEdge> rota::roleEdgesIn(Operation *scope) {
   return edges;
 }
 
-SmallVector<RoleEdge> rota::residualEdgesIn(Operation *scope) {
+SmallVector<RoleEdge> mlir::rota::residualEdgesIn(Operation *scope) {
   SmallVector<RoleEdge> edges = roleEdgesIn(scope);
   llvm::erase_if(edges,
                  [](const RoleEdge &edge) { return !isResidual(edge.role); });
   return edges;
 }
 
-LogicalResult rota::verifyCountsAsBuilt(func::FuncOp function) {
+LogicalResult mlir::rota::verifyCountsAsBuilt(func::FuncOp function) {
   const Signature &row = signatureOf(function);
   auto count = [](ArrayRef<Role> list) {
     return llvm::count_if(list, [](Role role) { return !isVariadic(role); });

@@ -17,12 +17,12 @@ UpdateFunction UpdateFunction::of(ParamOp param) {
       param, RotaDialect::UpdateAttrHelper(param.getContext()).getAttr(param)));
 }
 
-func::FuncOp rota::squaresOf(ParamOp param) {
+func::FuncOp mlir::rota::squaresOf(ParamOp param) {
   return lookupFunction(
       param, RotaDialect::SquaresAttrHelper(param.getContext()).getAttr(param));
 }
 
-Type rota::gradientType(ParamOp param) {
+Type mlir::rota::gradientType(ParamOp param) {
   TypeAttr type =
       RotaDialect::GradientAttrHelper(param.getContext()).getAttr(param);
   return type ? type.getValue() : param.getTensorType().getElementType();

@@ -225,7 +225,7 @@ def Rota_AllToAllOp : Rota_CollectiveOp<"all_to_all", "AllToAll"> {
   }];
 }
 
-def Rota_ShardSliceOp : Rota_CollectiveOp<"shard_slice", "ShardSlice"> {
+def Rota_ShardSliceOp : Rota_CollectiveOp<"shard_slice", "Slice"> {
   let summary = "this rank's part of a tensor that all ranks have";
   let description = [{
     Part i along `dim`, where i is the rank's position in its group. Nothing

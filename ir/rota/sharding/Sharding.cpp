@@ -54,7 +54,7 @@ static void printAxisRef(raw_ostream &os, AxisRefAttr ref) {
     os << ":(" << ref.getBefore() << ")" << ref.getSize();
 }
 
-std::string rota::axesText(ArrayRef<AxisRefAttr> axes) {
+std::string mlir::rota::axesText(ArrayRef<AxisRefAttr> axes) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::interleave(
@@ -291,7 +291,7 @@ static bool certainlyOverlap(AxisRefAttr a, AxisRefAttr b) {
          b.getBefore() < a.getBefore() * a.getSize();
 }
 
-bool rota::overlap(AxisRefAttr a, AxisRefAttr b, MeshAttr mesh) {
+bool mlir::rota::overlap(AxisRefAttr a, AxisRefAttr b, MeshAttr mesh) {
   return mesh.getSize(a) > 1 && mesh.getSize(b) > 1 && certainlyOverlap(a, b);
 }
 
@@ -314,7 +314,8 @@ LogicalResult ShardingAttr::verify(EmitError emitError,
   return success();
 }
 
-LogicalResult rota::verifyAxes(Operation *op, ArrayRef<AxisRefAttr> axes) {
+LogicalResult mlir::rota::verifyAxes(Operation *op,
+                                     ArrayRef<AxisRefAttr> axes) {
   MeshOp mesh = meshOpOf(op);
   for (AxisRefAttr ref : axes) {
     if (!mesh || ref.isWhole())
@@ -332,8 +333,8 @@ LogicalResult rota::verifyAxes(Operation *op, ArrayRef<AxisRefAttr> axes) {
   return success();
 }
 
-LogicalResult rota::verifySharding(Operation *op, ShardingAttr sharding,
-                                   int64_t rank) {
+LogicalResult mlir::rota::verifySharding(Operation *op, ShardingAttr sharding,
+                                         int64_t rank) {
   int64_t entries = sharding.getDimensions().size();
   if (rank != entries)
     return op->emitError("expected a sharding with an entry for each of the ")
@@ -361,7 +362,7 @@ int64_t MeshAttr::getSize(ArrayRef<AxisRefAttr> refs) const {
 
 int64_t MeshAttr::getRanks() const { return llvm::product_of(getSizes()); }
 
-MeshOp rota::meshOpOf(Operation *op) {
+MeshOp mlir::rota::meshOpOf(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
@@ -371,28 +372,29 @@ MeshOp rota::meshOpOf(Operation *op) {
   return {};
 }
 
-MeshAttr rota::meshOf(Operation *op) {
+MeshAttr mlir::rota::meshOf(Operation *op) {
   if (MeshOp mesh = meshOpOf(op))
     return mesh.getMesh();
   SmallVector<int64_t> sizes(getMaxEnumValForMeshAxis() + 1, 1);
   return MeshAttr::get(op->getContext(), sizes);
 }
 
-ShardingAttr rota::replicatedSharding(MLIRContext *context, int64_t rank) {
+ShardingAttr mlir::rota::replicatedSharding(MLIRContext *context,
+                                            int64_t rank) {
   SmallVector<DimensionShardingAttr> dimensions(
       rank, DimensionShardingAttr::get(context, {}, /*open=*/false));
   return ShardingAttr::get(context, dimensions, {}, {});
 }
 
-SmallVector<AxisRefAttr> rota::dividingAxes(ShardingAttr sharding) {
+SmallVector<AxisRefAttr> mlir::rota::dividingAxes(ShardingAttr sharding) {
   SmallVector<AxisRefAttr> axes;
   for (DimensionShardingAttr dimension : sharding.getDimensions())
     llvm::append_range(axes, dimension.getAxes());
   return axes;
 }
 
-SmallVector<AxisRefAttr> rota::mergedAxes(ArrayRef<AxisRefAttr> axes,
-                                          MeshAttr mesh) {
+SmallVector<AxisRefAttr> mlir::rota::mergedAxes(ArrayRef<AxisRefAttr> axes,
+                                                MeshAttr mesh) {
   SmallVector<AxisRefAttr> merged;
   for (AxisRefAttr ref : axes) {
     MeshAxis axis = ref.getAxis();
@@ -420,8 +422,9 @@ SmallVector<AxisRefAttr> rota::mergedAxes(ArrayRef<AxisRefAttr> axes,
   return merged;
 }
 
-SmallVector<int64_t> rota::partShape(ArrayRef<int64_t> whole,
-                                     ShardingAttr sharding, MeshAttr mesh) {
+SmallVector<int64_t> mlir::rota::partShape(ArrayRef<int64_t> whole,
+                                           ShardingAttr sharding,
+                                           MeshAttr mesh) {
   SmallVector<int64_t> shape(whole);
   for (auto [size, dimension] :
        llvm::zip_equal(shape, sharding.getDimensions()))
@@ -429,7 +432,7 @@ SmallVector<int64_t> rota::partShape(ArrayRef<int64_t> whole,
   return shape;
 }
 
-RankedTensorType rota::partType(RankedTensorType whole, ShardingAttr sharding,
-                                MeshAttr mesh) {
+RankedTensorType mlir::rota::partType(RankedTensorType whole,
+                                      ShardingAttr sharding, MeshAttr mesh) {
   return whole.clone(partShape(whole.getShape(), sharding, mesh));
 }

@@ -276,7 +276,7 @@ template <typename... OpTys> static void attach(MLIRContext *context) {
    ...);
 }
 
-void rota::registerArithModels(DialectRegistry &registry) {
+void mlir::rota::registerArithModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
     attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
            arith::NegFOp, arith::MaximumFOp, arith::SelectOp, arith::CmpFOp,

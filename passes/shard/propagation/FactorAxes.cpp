@@ -21,11 +21,11 @@ static std::pair<AxisRefAttr, AxisRefAttr> cut(AxisRefAttr ref, int64_t size,
           part(ref, ref.getBefore() * size, mesh.getSize(ref) / size, mesh)};
 }
 
-AxisList rota::normalized(ArrayRef<AxisRefAttr> axes, MeshAttr mesh) {
+AxisList mlir::rota::normalized(ArrayRef<AxisRefAttr> axes, MeshAttr mesh) {
   return AxisList(mergedAxes(axes, mesh));
 }
 
-AxisList rota::normalizedSet(ArrayRef<AxisRefAttr> axes, MeshAttr mesh) {
+AxisList mlir::rota::normalizedSet(ArrayRef<AxisRefAttr> axes, MeshAttr mesh) {
   AxisList sorted(axes);
   llvm::sort(sorted, [](AxisRefAttr a, AxisRefAttr b) {
     return std::tuple(a.getAxis(), a.getBefore(), a.getSize()) <
@@ -81,18 +81,18 @@ static AxisList select(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
   return normalizedSet(result, mesh);
 }
 
-AxisList rota::intersection(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
-                            MeshAttr mesh) {
+AxisList mlir::rota::intersection(ArrayRef<AxisRefAttr> a,
+                                  ArrayRef<AxisRefAttr> b, MeshAttr mesh) {
   return select(a, b, /*outside=*/false, mesh);
 }
 
-AxisList rota::difference(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
-                          MeshAttr mesh) {
+AxisList mlir::rota::difference(ArrayRef<AxisRefAttr> a,
+                                ArrayRef<AxisRefAttr> b, MeshAttr mesh) {
   return select(a, b, /*outside=*/true, mesh);
 }
 
-bool rota::isPrefix(ArrayRef<AxisRefAttr> shorter, ArrayRef<AxisRefAttr> longer,
-                    MeshAttr mesh) {
+bool mlir::rota::isPrefix(ArrayRef<AxisRefAttr> shorter,
+                          ArrayRef<AxisRefAttr> longer, MeshAttr mesh) {
   AxisList rest = normalized(longer, mesh);
   size_t next = 0;
   for (AxisRefAttr ref : normalized(shorter, mesh)) {
@@ -111,23 +111,23 @@ bool rota::isPrefix(ArrayRef<AxisRefAttr> shorter, ArrayRef<AxisRefAttr> longer,
   return true;
 }
 
-bool rota::overlapsAny(AxisRefAttr ref, ArrayRef<AxisRefAttr> axes,
-                       MeshAttr mesh) {
+bool mlir::rota::overlapsAny(AxisRefAttr ref, ArrayRef<AxisRefAttr> axes,
+                             MeshAttr mesh) {
   return llvm::any_of(
       axes, [&](AxisRefAttr other) { return overlap(ref, other, mesh); });
 }
 
-DimensionAxes rota::dimensionAxes(ShardingAttr sharding, MeshAttr mesh) {
+DimensionAxes mlir::rota::dimensionAxes(ShardingAttr sharding, MeshAttr mesh) {
   return llvm::map_to_vector(sharding.getDimensions(),
                              [&](DimensionShardingAttr dimension) {
                                return normalized(dimension.getAxes(), mesh);
                              });
 }
 
-ShardingAttr rota::makeSharding(MLIRContext *context,
-                                ArrayRef<AxisList> dimensions,
-                                ArrayRef<AxisRefAttr> unreduced,
-                                MeshAttr mesh) {
+ShardingAttr mlir::rota::makeSharding(MLIRContext *context,
+                                      ArrayRef<AxisList> dimensions,
+                                      ArrayRef<AxisRefAttr> unreduced,
+                                      MeshAttr mesh) {
   auto divided = llvm::map_to_vector(dimensions, [&](const AxisList &axes) {
     return DimensionShardingAttr::get(context, normalized(axes, mesh),
                                       /*open=*/false);
@@ -156,7 +156,7 @@ static FactorRule wholeRule(Operation *op) {
   return rule;
 }
 
-FactorRule rota::divisionRule(Operation *op) {
+FactorRule mlir::rota::divisionRule(Operation *op) {
   auto ruled = dyn_cast<FactorRuleOpInterface>(op);
   if (!ruled)
     return wholeRule(op);
@@ -168,16 +168,17 @@ FactorRule rota::divisionRule(Operation *op) {
   return rule;
 }
 
-FactorRule rota::rowDivisionRule(Operation *op) {
+FactorRule mlir::rota::rowDivisionRule(Operation *op) {
   FactorRule rule = divisionRule(op);
   if (isa<DecomposableOpInterface>(op))
     rule.indivisible.clear();
   return rule;
 }
 
-FactorAxes rota::projectFactors(const FactorRule &rule,
-                                const FactorRule::Dimensions &tensor,
-                                ArrayRef<AxisList> dimensions, MeshAttr mesh) {
+FactorAxes mlir::rota::projectFactors(const FactorRule &rule,
+                                      const FactorRule::Dimensions &tensor,
+                                      ArrayRef<AxisList> dimensions,
+                                      MeshAttr mesh) {
   FactorAxes result(rule.sizes.size());
   for (auto [factors, axes] : llvm::zip(tensor, dimensions)) {
     SmallVector<AxisRefAttr> rest(llvm::reverse(axes));
@@ -217,9 +218,9 @@ FactorAxes rota::projectFactors(const FactorRule &rule,
   return result;
 }
 
-DimensionAxes rota::composeDimensions(const FactorRule::Dimensions &tensor,
-                                      const FactorAxes &factors,
-                                      MeshAttr mesh) {
+DimensionAxes
+mlir::rota::composeDimensions(const FactorRule::Dimensions &tensor,
+                              const FactorAxes &factors, MeshAttr mesh) {
   return llvm::map_to_vector(tensor, [&](ArrayRef<int64_t> dimension) {
     AxisList axes;
     for (int64_t factor : dimension)
@@ -228,8 +229,8 @@ DimensionAxes rota::composeDimensions(const FactorRule::Dimensions &tensor,
   });
 }
 
-void rota::dropStrided(const FactorRule &rule, FactorAxes &factors,
-                       MeshAttr mesh) {
+void mlir::rota::dropStrided(const FactorRule &rule, FactorAxes &factors,
+                             MeshAttr mesh) {
   auto dropIn = [&](const FactorRule::Dimensions &tensor) {
     bool dropped = false;
     for (ArrayRef<int64_t> dimension : tensor) {
@@ -253,8 +254,8 @@ void rota::dropStrided(const FactorRule &rule, FactorAxes &factors,
   }
 }
 
-AxisList rota::summedAxes(const FactorRule &rule, unsigned result,
-                          const FactorAxes &factors, MeshAttr mesh) {
+AxisList mlir::rota::summedAxes(const FactorRule &rule, unsigned result,
+                                const FactorAxes &factors, MeshAttr mesh) {
   auto has = [](const FactorRule::Dimensions &tensor, int64_t factor) {
     return llvm::any_of(tensor, [&](ArrayRef<int64_t> dimension) {
       return llvm::is_contained(dimension, factor);
@@ -272,8 +273,8 @@ AxisList rota::summedAxes(const FactorRule &rule, unsigned result,
   return normalizedSet(axes, mesh);
 }
 
-double rota::partFlops(Operation *op, const FactorAxes &factors,
-                       MeshAttr mesh) {
+double mlir::rota::partFlops(Operation *op, const FactorAxes &factors,
+                             MeshAttr mesh) {
   auto priced = dyn_cast<CostOpInterface>(op);
   if (!priced)
     return 0;
@@ -283,7 +284,7 @@ double rota::partFlops(Operation *op, const FactorAxes &factors,
   return flops;
 }
 
-FactorAxes rota::readFactors(Operation *op, const FactorRule &rule) {
+FactorAxes mlir::rota::readFactors(Operation *op, const FactorRule &rule) {
   FactorAxes factors(rule.sizes.size());
   auto written = RotaDialect::FactorsAttrHelper(op->getContext()).getAttr(op);
   if (!written)
@@ -294,8 +295,8 @@ FactorAxes rota::readFactors(Operation *op, const FactorRule &rule) {
   return factors;
 }
 
-void rota::writeFactors(Operation *op, const FactorAxes &factors,
-                        MeshAttr mesh) {
+void mlir::rota::writeFactors(Operation *op, const FactorAxes &factors,
+                              MeshAttr mesh) {
   MLIRContext *context = op->getContext();
   eraseFactors(op);
   if (llvm::all_of(factors, [](const AxisList &axes) { return axes.empty(); }))
@@ -309,6 +310,6 @@ void rota::writeFactors(Operation *op, const FactorAxes &factors,
       op, ArrayAttr::get(context, divisions));
 }
 
-void rota::eraseFactors(Operation *op) {
+void mlir::rota::eraseFactors(Operation *op) {
   op->removeAttr(RotaDialect::FactorsAttrHelper::getNameStr());
 }

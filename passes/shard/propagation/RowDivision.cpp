@@ -54,7 +54,7 @@ private:
 };
 } // namespace
 
-int64_t rota::decomposeDividedRows(func::FuncOp function) {
+int64_t mlir::rota::decomposeDividedRows(func::FuncOp function) {
   return RowDivision(function).run();
 }
 

@@ -142,8 +142,7 @@ void ReshardMoves::addGathers(const AxisLayout &layout, Moves &moves) const {
 
 ReshardMove ReshardMoves::slice(const AxisLayout &layout, int64_t dim,
                                 ArrayRef<Atom> axes) const {
-  ReshardMove move{Kind::ShardSlice, AtomList(axes), {}, dim, -1,
-                   layout,           {0, 0, 1}};
+  ReshardMove move{Kind::Slice, AtomList(axes), {}, dim, -1, layout, {0, 0, 1}};
   llvm::append_range(move.result.dimensions[dim], axes);
   return move;
 }

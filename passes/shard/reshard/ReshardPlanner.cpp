@@ -50,8 +50,8 @@ double ReshardPlan::weightOn(const Machine &machine, MeshAttr mesh) const {
 // Without a search
 //===----------------------------------------------------------------------===//
 
-ReshardPlan rota::gatherAll(RankedTensorType whole, ShardingAttr from,
-                            ShardingAttr to, MeshAttr mesh) {
+ReshardPlan mlir::rota::gatherAll(RankedTensorType whole, ShardingAttr from,
+                                  ShardingAttr to, MeshAttr mesh) {
   ReshardPlan plan;
   SmallVector<int64_t> shape = partShape(whole.getShape(), from, mesh);
   auto bytes = [&] {
@@ -98,7 +98,7 @@ ReshardPlan rota::gatherAll(RankedTensorType whole, ShardingAttr from,
   }
   for (auto &[dim, axes] : cuts) {
     shape[dim] = llvm::divideCeil(shape[dim], mesh.getSize(axes));
-    ReshardStep &step = addStep(Kind::ShardSlice, axes, dim);
+    ReshardStep &step = addStep(Kind::Slice, axes, dim);
     step.shape = shape;
     step.cost = {0, 0, 1};
   }
@@ -207,14 +207,14 @@ static std::vector<ReshardMove> merged(const ReshardMoves &moves,
   for (size_t begin = 0, end; begin < path.size(); begin = end) {
     Kind kind = path[begin].kind;
     end = begin + 1;
-    if (kind == Kind::ShardSlice || kind == Kind::Permute)
+    if (kind == Kind::Slice || kind == Kind::Permute)
       while (end < path.size() && path[end].kind == kind)
         ++end;
     const AxisLayout &after = path[end - 1].result;
     if (kind == Kind::Permute) {
       if (!(layout == after))
         result.push_back(moves.permute(layout, after));
-    } else if (kind == Kind::ShardSlice) {
+    } else if (kind == Kind::Slice) {
       for (size_t dim = 0; dim < layout.dimensions.size(); ++dim) {
         size_t had = layout.dimensions[dim].size();
         ArrayRef<Atom> cut = ArrayRef(after.dimensions[dim]).drop_front(had);
@@ -250,9 +250,9 @@ static ReshardPlan planOf(const std::vector<ReshardMove> &path,
   return plan;
 }
 
-ReshardPlan rota::planReshard(RankedTensorType whole, ShardingAttr from,
-                              ShardingAttr to, MeshAttr mesh,
-                              std::optional<double> fill) {
+ReshardPlan mlir::rota::planReshard(RankedTensorType whole, ShardingAttr from,
+                                    ShardingAttr to, MeshAttr mesh,
+                                    std::optional<double> fill) {
   ReshardPlan plain = gatherAll(whole, from, to, mesh);
   std::optional<AxisAtoms> atoms = AxisAtoms::get(mesh, {from, to});
   if (!atoms || plain.steps.empty())
@@ -299,7 +299,7 @@ static Value emitStep(OpBuilder &builder, Location loc, Value value,
                                       counts.fill, step.dim, axes, reason);
     return AllToAllOp::create(builder, loc, type, value, step.dim, step.split,
                               axes, reason);
-  case Kind::ShardSlice:
+  case Kind::Slice:
     return ShardSliceOp::create(builder, loc, type, value, step.dim, axes,
                                 reason);
   case Kind::Permute:
@@ -309,9 +309,9 @@ static Value emitStep(OpBuilder &builder, Location loc, Value value,
   llvm_unreachable("every kind of step is an op");
 }
 
-Value rota::emitReshard(OpBuilder &builder, Location loc, Value local,
-                        const ReshardPlan &plan, StringRef reason,
-                        const ReshardCounts &counts) {
+Value mlir::rota::emitReshard(OpBuilder &builder, Location loc, Value local,
+                              const ReshardPlan &plan, StringRef reason,
+                              const ReshardCounts &counts) {
   for (const ReshardStep &step : plan.steps)
     local = emitStep(builder, loc, local, step, reason, counts);
   return local;
