@@ -2,6 +2,8 @@
 #include "runtime/options/Bytes.h"
 
 #include <charconv>
+#include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 namespace rota {
@@ -26,6 +28,15 @@ std::optional<int64_t> bytesOfText(std::string_view text) {
     if (unit == name && !__builtin_mul_overflow(number, bytes, &number))
       return number;
   return std::nullopt;
+}
+
+std::string bytesText(int64_t bytes, int digits) {
+  constexpr const char *units[] = {"bytes", "KB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
+    value /= 1000;
+  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : digits, units[unit]);
 }
 
 } // namespace rota

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace rota {
@@ -13,6 +14,10 @@ namespace rota {
 /// Bytes of a text such as "5GB", "500MB" (powers of 1000), "80GiB", "64KiB"
 /// (powers of 1024) or "100"; none of another text, or of less than 1 byte.
 std::optional<int64_t> bytesOfText(std::string_view text);
+
+/// "53.0 GB", "1.2 MB", "100 bytes": decimal, as makers of devices count.
+/// `digits`: after the point, where the unit is not a byte.
+std::string bytesText(int64_t bytes, int digits = 1);
 
 } // namespace rota
 

@@ -352,6 +352,9 @@ TEST_F(OptionsTest, SizesHaveUnits) {
   for (const char *wrong : {"", "GB", "5 GB", "0GB", "-1", "5TB", "1.5GB",
                             "9999999999999GB", "9999999999999GiB"})
     EXPECT_EQ(bytesOfText(wrong), std::nullopt) << wrong;
+  EXPECT_EQ(bytesText(85'500'000'000), "85.5 GB");
+  EXPECT_EQ(bytesText(1'234'567, /*digits=*/2), "1.23 MB");
+  EXPECT_EQ(bytesText(999), "999 bytes");
   refuse({"--memory", "much"}, "'memory': expected a number of bytes such as "
                                "80GiB or 500MB, got 'much'");
   refuse({"--remat", "auto"},

@@ -3,6 +3,7 @@
 
 #include "lowering/memory/MemoryPlan.h"
 #include "runtime/metrics/RunDescription.h"
+#include "runtime/options/Bytes.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/RuntimeMemory.h"
 
@@ -16,16 +17,6 @@ namespace rota {
 namespace {
 
 constexpr size_t kMostUses = 8; // lines of the table of uses
-
-/// "53.0 GB": decimal, as makers of devices count.
-std::string bytesText(int64_t bytes) {
-  constexpr const char *units[] = {"bytes", "KB", "MB", "GB", "TB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
-    value /= 1000;
-  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, units[unit]);
-}
 
 /// "1.4 % more time".
 std::string changeText(double value, double base, const char *noun) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/plan/PlanSummary.h"
 
+#include "runtime/options/Bytes.h"
 #include "runtime/text/Text.h"
 #include "runtime/train/step/StepBarrier.h"
 
@@ -27,11 +28,20 @@ std::string exposedText(const Forecast &step) {
 }
 
 std::string memoryText(const RunOptions &options, const Forecast &step) {
-  auto bytes = static_cast<double>(step.bytes);
-  if (options.compiler.memory == 0)
-    return fmt::format("memory of a rank: {:.1f} GB\n", bytes / 1e9);
-  return fmt::format("memory of a rank: {:.1f} of {:.1f} GB\n", bytes / 1e9,
-                     static_cast<double>(options.compiler.memory) / 1e9);
+  std::string text = "memory of a rank: " + bytesText(step.bytes);
+  if (options.compiler.memory > 0)
+    text += " of " + bytesText(options.compiler.memory);
+  return text + "\n";
+}
+
+/// The share of the peak; also with all pairs of attention, where that is
+/// another number.
+std::string utilizationText(const Forecast &step) {
+  std::string own = fmt::format("MFU {:.1f} %", 100 * step.mfu()),
+              full = fmt::format("MFU {:.1f} %", 100 * step.fullMfu());
+  if (full != own)
+    own += ", or " + full.substr(4) + " with all pairs of attention";
+  return own;
 }
 
 /// The assumed machine, where none is named.
@@ -76,15 +86,14 @@ std::string describeForecast(const RunOptions &options, const Plan &plan) {
   Forecast step = forecastOf(options, plan);
   std::string text = fmt::format(
       "{} x {}: a step of {} tokens takes {:.4g} s, {} tokens/s, {} a device\n"
-      "MFU {:.1f} %, or {:.1f} % with all pairs of attention: operations per "
-      "token * tokens/s / ({} * {:.4g} TFLOP/s)\n"
+      "{}: operations per token * tokens/s / ({} * {:.4g} TFLOP/s)\n"
       "{}\n",
       step.devices, machineText(options, plan.machine),
       grouped(static_cast<int64_t>(step.tokens)), step.stepSeconds,
       grouped(static_cast<int64_t>(step.tokensPerSecond())),
       grouped(static_cast<int64_t>(step.tokensPerSecond() /
                                    static_cast<double>(step.devices))),
-      100 * step.mfu(), 100 * step.fullMfu(), step.devices,
+      utilizationText(step), step.devices,
       step.peak / static_cast<double>(step.devices) / 1e12, exposedText(step));
   text += memoryText(options, step);
   if (auto run = campaignOf(options, plan, step))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/plan/SearchReport.h"
 
+#include "runtime/options/Bytes.h"
 #include "runtime/text/Text.h"
 #include "tools/rota/RunFile.h"
 
@@ -26,10 +27,6 @@ constexpr NamedPart kParts[] = {
     {"exposed transfers", "exposed", &StepParts::exposed},
     {"bubble", "bubble", &StepParts::bubble},
     {"update", "update", &StepParts::update}};
-
-std::string gigabytes(int64_t bytes) {
-  return fmt::format("{:.2f} GB", double(bytes) / 1e9);
-}
 
 std::string seconds(double value) {
   return value < 1 ? fmt::format("{:.4g} ms", 1e3 * value)
@@ -76,9 +73,9 @@ std::string describeBest(const PlanSearchReport &report) {
   const std::vector<PlannedCandidate> &best = report.answer.best;
   for (size_t i = 0; i < best.size(); ++i) {
     const PlannedCandidate &plan = best[i];
-    text +=
-        fmt::format("{:>3}  {:>9}  {:>9}  {}\n", i + 1, seconds(plan.seconds),
-                    gigabytes(plan.bytes), flagsOf(plan.candidate));
+    text += fmt::format(
+        "{:>3}  {:>9}  {:>9}  {}\n", i + 1, seconds(plan.seconds),
+        bytesText(plan.bytes, /*digits=*/2), flagsOf(plan.candidate));
     text += i == 0 ? fmt::format("     of its step: {}\n", describeParts(plan))
                    : fmt::format("     {:+.2f} %: {}\n",
                                  100 * (plan.seconds / best[0].seconds - 1),
@@ -92,7 +89,8 @@ std::string describeFront(const std::vector<PlannedCandidate> &front) {
                      "and smaller\n";
   for (const PlannedCandidate &plan : front)
     text += fmt::format("     {:>9}  {:>9}  {}\n", seconds(plan.seconds),
-                        gigabytes(plan.bytes), flagsOf(plan.candidate));
+                        bytesText(plan.bytes, /*digits=*/2),
+                        flagsOf(plan.candidate));
   return text;
 }
 
