@@ -60,6 +60,16 @@ static std::string flightPath(const Options &options,
          std::filesystem::path(path).extension().string();
 }
 
+/// Throws InputError where a file that is named cannot be written.
+static void checkOutputs(const Options &options, const ProcessLaunch &launch) {
+  for (const std::string *path :
+       {&options.save, &options.output, &options.trace})
+    if (!path->empty())
+      checkWritable(*path);
+  if (!options.metrics.flightRecord.empty())
+    checkWritable(flightPath(options, launch));
+}
+
 /// The line after the message of a run that failed: the checkpoint that it goes
 /// on from. Empty where it has none.
 static std::string adviceAfterFailure(Command command, const Options &options) {
@@ -96,10 +106,7 @@ static void runCommand(const Executable &executable, Command command,
       metrics.emplace(options.metrics.folder);
     }
     if (launch.process == 0)
-      for (const std::string *path :
-           {&options.save, &options.output, &options.trace})
-        if (!path->empty())
-          checkWritable(*path);
+      checkOutputs(options, launch);
     const std::string &folder = options.checkpoints.folder;
     if (launch.process == 0 && !folder.empty()) {
       std::error_code isMissing; // a lock excludes its own process, too
