@@ -8,6 +8,7 @@
 #include "runtime/files/WriteFile.h"
 #include "runtime/program/IdentityKeys.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -23,10 +24,14 @@ CheckpointModel::~CheckpointModel() {
     fs::remove_all(folder, ignored);
 }
 
-static bool isOfCheckpoints(const std::string &path) {
-  return fs::is_directory(path) &&
-         !fs::exists(fs::path(path) / "config.json") &&
-         (isCheckpoint(path) || !findCheckpoints(path).empty());
+/// Whether the path leads to no model, so that it has to be of checkpoints.
+static bool hasNoModel(const std::string &path) {
+  return fs::is_directory(path) ? !fs::exists(fs::path(path) / "config.json")
+                                : !fs::exists(path);
+}
+
+static bool hasCheckpoints(const std::string &path) {
+  return isCheckpoint(path) || !findCheckpoints(path).empty();
 }
 
 /// The number of the run's identity, where the options have none.
@@ -69,9 +74,15 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
     throw InputError(fmt::format("'{}': expected a checkpoint with the model's "
                                  "configuration; '--model' names the model",
                                  checkpoint.folder()));
-  std::string pattern = (fs::temp_directory_path() / "rota-XXXXXX").string();
-  if (!mkdtemp(pattern.data()))
-    throw InputError("cannot make a folder '" + pattern + "'");
+  std::error_code error;
+  std::string pattern =
+      (fs::temp_directory_path(error) / "rota-XXXXXX").string();
+  if (!error && !mkdtemp(pattern.data()))
+    error.assign(errno, std::generic_category());
+  if (error)
+    throw InputError(fmt::format("cannot make a temporary folder: {}; TMPDIR "
+                                 "names the place for it",
+                                 error.message()));
   folder = pattern;
   // Its folder's name is the model's name for people.
   fs::path place = fs::path(checkpoint.folder()).lexically_normal();
@@ -83,8 +94,16 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
 
 bool CheckpointModel::find(RunOptions &options, std::string &error) {
   try {
-    if (options.checkpoint.empty() && isOfCheckpoints(options.compiler.model))
-      options.checkpoint = std::exchange(options.compiler.model, "");
+    std::string &model = options.compiler.model;
+    if (options.checkpoint.empty() && !model.empty() &&
+        options.compiler.build.config.empty() && hasNoModel(model)) {
+      if (!fs::is_directory(model) || !hasCheckpoints(model))
+        throw InputError(fmt::format(
+            "'model': expected a checkpoint, a folder of checkpoints, a hub "
+            "folder, a .json configuration or a .mlir file, got '{}'",
+            model));
+      options.checkpoint = std::exchange(model, "");
+    }
     if (!options.checkpoint.empty())
       take(options.checkpoint, options);
   } catch (const std::exception &failure) {

@@ -236,6 +236,14 @@ static std::optional<Ending> takeTexts(CommandLine &line, RunOptions &options) {
   return std::nullopt;
 }
 
+/// What the verb takes without a flag, and that `path` is nothing of it.
+static std::string noSuchPath(Command verb, const std::string &path) {
+  std::string expected = textOf(verb).positionalHelp;
+  expected[0] = llvm::toLower(expected[0]);
+  return "expected " + expected + ", got '" + path +
+         "', which is no file and no folder";
+}
+
 /// The argument without a flag: the schedule, or the folder of a report; or the
 /// model (a .mlir file or a folder) and at most one RUN.json, which stays.
 static std::optional<Ending> takePositional(Command verb, CommandLine &line) {
@@ -247,6 +255,9 @@ static std::optional<Ending> takePositional(Command verb, CommandLine &line) {
     else if (llvm::StringRef(path).ends_with(".mlir") ||
              llvm::sys::fs::is_directory(path))
       line.add("model", path);
+    else if (!llvm::sys::fs::exists(path) &&
+             !llvm::StringRef(path).ends_with(".json"))
+      return Ending::badInput(noSuchPath(verb, path));
     else
       line.positional.push_back(path);
   if (line.positional.size() > 1)
