@@ -261,3 +261,18 @@ TEST_F(ResumeTest, AnotherIdentityNeedsTheUser) {
   LocalRanks ranks(makeLineExecutable(program), 1);
   EXPECT_EQ(resumeAll(ranks, {{"data", "2 MB"}}), 7);
 }
+
+/// A list of settings is long: those that are the same are not said.
+TEST_F(ResumeTest, AnotherOptimizerNamesTheSettingsThatDiffer) {
+  std::string path =
+      save(7, {{"optimizer", "optimizer=adamw rate=0.1 decay=0 step:F32"}});
+  EXPECT_EQ(
+      refusal(makeLine(1, 2),
+              {{"optimizer", "optimizer=adamw rate=0.15 decay=0 step:F32"}}),
+      "checkpoint '" + path +
+          "' is of a run with another 'optimizer': expected 'rate=0.1', got "
+          "'rate=0.15'; '--accept-change optimizer' goes on with the new one");
+  EXPECT_NE(refusal(makeLine(1, 2), {{"optimizer", "optimizer=adamw"}})
+                .find("expected 'rate=0.1 decay=0 step:F32', got none;"),
+            std::string::npos);
+}

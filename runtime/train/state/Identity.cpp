@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sstream>
 
 namespace rota {
 
@@ -169,15 +170,38 @@ Identity runIdentity(const Program &program, const Options &options) {
   return inJson(std::move(facts));
 }
 
+/// The words of `text` that `other` lacks.
+static std::string wordsBeside(const std::string &text,
+                               const std::string &other) {
+  std::istringstream words(text);
+  std::string found, padded = " " + other + " ";
+  for (std::string word; words >> word;)
+    if (padded.find(" " + word + " ") == std::string::npos)
+      found += (found.empty() ? "" : " ") + word;
+  return found;
+}
+
+/// Two values of a key for people: of lists of settings those that differ.
+static std::pair<std::string, std::string>
+differences(const std::string &key, const Identity &saved,
+            const Identity &identity) {
+  auto textOf = [&](const Identity &values, const Identity &others) {
+    auto found = values.find(key), other = others.find(key);
+    if (found == values.end())
+      return std::string("none");
+    std::string text = found->second;
+    bool isList = key == identity::kOptimizer || key == identity::kLossTerms;
+    if (isList && other != others.end())
+      text = wordsBeside(text, other->second);
+    return text.empty() ? std::string("none") : "'" + text + "'";
+  };
+  return {textOf(saved, identity), textOf(identity, saved)};
+}
+
 void compareIdentity(const Checkpoint &checkpoint,
                      const std::set<std::string> &keys,
                      const Identity &identity,
                      const std::vector<std::string> &accepted) {
-  auto text = [](const Identity &values, const std::string &key) {
-    auto found = values.find(key);
-    return found == values.end() ? std::string("none")
-                                 : "'" + found->second + "'";
-  };
   const Identity &saved = checkpoint.manifest().identity;
   // Another tokenizer is the reason for other data. Older checkpoints do not
   // say theirs.
@@ -189,8 +213,10 @@ void compareIdentity(const Checkpoint &checkpoint,
     if (key != identity::kTokenizer)
       ordered.push_back(key);
   for (const std::string &key : ordered) {
-    std::string before = text(saved, key), now = text(identity, key);
-    if (before != now && std::ranges::find(accepted, key) == accepted.end())
+    if (std::ranges::find(accepted, key) != accepted.end())
+      continue;
+    auto [before, now] = differences(key, saved, identity);
+    if (before != now)
       throw InputError(fmt::format(
           "checkpoint '{}' is of a run with another '{}': expected {}, got {}; "
           "'--accept-change {}' goes on with the new one",

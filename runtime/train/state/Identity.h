@@ -24,8 +24,8 @@ using Identity = std::map<std::string, std::string>;
 Identity runIdentity(const Program &program, const Options &options);
 
 /// Throws InputError that names the first of `keys` whose value is another in
-/// the checkpoint than in `identity`, both values and the flag that accepts
-/// them. Accepted keys may differ.
+/// the checkpoint than in `identity`, both values (of a list of settings those
+/// that differ) and the flag that accepts them. Accepted keys may differ.
 void compareIdentity(const Checkpoint &checkpoint,
                      const std::set<std::string> &keys,
                      const Identity &identity,
