@@ -57,12 +57,25 @@ FolderLock::FolderLock(const std::string &folder,
   }
 }
 
+/// Whether the file system has no locks: Lustre without the option `flock`,
+/// say, or NFS without its lock daemon.
+static bool isWithoutLocks(int error) {
+  return error == ENOSYS || error == EOPNOTSUPP || error == ENOLCK;
+}
+
 bool FolderLock::waitFor(std::chrono::milliseconds patience,
                          const std::string &folder, const std::string &path) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + patience;
   bool isNoted = false;
   while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (isWithoutLocks(errno)) {
+      fmt::print(stderr,
+                 "note: '{}': its file system has no locks ({}), so that "
+                 "another run which writes to it is not noticed\n",
+                 folder, std::strerror(errno));
+      return true;
+    }
     if (errno != EWOULDBLOCK)
       fail("lock", path);
     if (Clock::now() >= end)

@@ -19,7 +19,7 @@ public:
   /// Makes the folder where there is none. Waits for a process that has the
   /// lock, with a note on stderr, and throws InputError that names it when it
   /// still has the lock after `patience`; RunError when the folder or the file
-  /// cannot be made.
+  /// cannot be made. On a file system without locks there is a note alone.
   explicit FolderLock(const std::string &folder,
                       std::chrono::milliseconds patience = kPatience);
   ~FolderLock();

@@ -16,14 +16,26 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace rota;
 using namespace rota::test;
+
+/// An error with which each lock ends, as on a file system without locks.
+static int lockError = 0;
+
+/// In the place of the C library's function.
+extern "C" int flock(int file, int operation) noexcept {
+  errno = lockError;
+  return lockError ? -1 : int(syscall(SYS_flock, file, operation));
+}
 
 namespace {
 
@@ -342,6 +354,24 @@ TEST(FolderLock, WaitsForAProcessThatEnds) {
   FolderLock second(folder.path("a"), std::chrono::minutes(1));
   ending.join();
   EXPECT_EQ(first, nullptr);
+}
+
+TEST(FolderLock, IsANoteWhereTheFileSystemHasNoLocks) {
+  TemporaryFolder folder;
+  for (int error : {ENOSYS, ENOLCK, EOPNOTSUPP}) {
+    lockError = error;
+    testing::internal::CaptureStderr();
+    FolderLock lock(folder.path("a"));
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "note: '" + folder.path("a") +
+                  "': its file system has no locks (" + std::strerror(error) +
+                  "), so that another run which writes to it is not noticed\n");
+  }
+  lockError = EBADF;
+  EXPECT_EQ(messageOf<RunError>([&] { FolderLock lock(folder.path("a")); }),
+            "cannot lock '" + folder.path("a/") + kLockFile +
+                "': Bad file descriptor");
+  lockError = 0;
 }
 
 TEST(FolderLock, NamesWhatCannotBeMade) {
