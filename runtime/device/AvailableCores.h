@@ -29,8 +29,7 @@ cpu_set_t allowedCores();
 std::vector<int> parseCoreList(const std::string &text);
 /// The cores that control groups of version 1 or 2 allow this process: the
 /// smallest quota, rounded up to whole cores, and the smallest cpuset of its
-/// groups. INT_MAX: no limit. `root`: the folder that has proc/ and the folders
-/// of the mounts, "/" but in tests.
+/// groups. INT_MAX: no limit. `root`: see smallestGroupLimit.
 int controlGroupCores(const std::string &root = "/");
 
 } // namespace rota

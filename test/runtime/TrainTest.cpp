@@ -50,6 +50,16 @@ TEST(Trainer, TextIsAlignedAndPlainWithoutATerminal) {
   EXPECT_NE(second.find("3/3"), std::string::npos);
 }
 
+TEST(Trainer, NeedsTheMemoryOfItsPlan) {
+  Program program = makeLine(1, 2);
+  program.stages[0].arenaBytes = int64_t(1) << 45;
+  Outcome o = runWith(program, {"--steps", "1"});
+  EXPECT_EQ(o.code, kExitBadInput);
+  EXPECT_TRUE(o.err.starts_with("error: cpu: expected 35184372088832 bytes of "
+                                "memory, as `rota plan` says, got "))
+      << o.err;
+}
+
 TEST(Trainer, LossCurvesAreEqualOnOneAndTwoRanks) {
   std::vector<std::string> arguments = {"--steps", "5", "--json",
                                         "--log-interval", "1"};

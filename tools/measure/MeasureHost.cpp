@@ -50,7 +50,7 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
       {"attention", "as measured for f32"},
       {"row_flops_per_second", "as measured for f32"},
       {"launch_seconds", measured + ": a kernel of one row"},
-      {"memory.bytes", "the memory that the operating system has"},
+      {"memory.bytes", "the memory that rota may use"},
       {"memory.bytes_per_second", measured + ": memcpy on all cores at once, "
                                              "read and written"},
       {"memory.efficiency", measured + ": a compiled addition of 96 MiB"},

@@ -2,13 +2,13 @@
 //
 // The memory of the host: its size, and copies that no cache holds. Compiled
 // with exceptions.
+#include "runtime/device/AvailableMemory.h"
 #include "tools/measure/MeasureHost.h"
 #include "tools/measure/Team.h"
 #include "tools/measure/WorkMemory.h"
 
 #include <cstring>
 #include <memory>
-#include <unistd.h>
 
 namespace rota {
 
@@ -17,8 +17,7 @@ static constexpr int64_t kCopiedBytes = int64_t(64) << 20;
 
 void measureMemory(mlir::rota::Machine &machine, HostRounds &work,
                    double seconds) {
-  machine.memoryBytes =
-      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  machine.memoryBytes = double(availableMemory());
   double own = secondsTogether(work.cores, seconds, [](int) {
     struct Work {
       WorkMemory from{kCopiedBytes}, to{kCopiedBytes};

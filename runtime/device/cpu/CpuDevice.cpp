@@ -3,6 +3,7 @@
 // The host as a device: kernels are native functions, and its memory needs no
 // copies.
 #include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/AvailableMemory.h"
 #include "runtime/device/Context.h"
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/cpu/HostArena.h"
@@ -14,7 +15,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
-#include <unistd.h>
 #include <vector>
 
 namespace rota {
@@ -62,8 +62,9 @@ static double runInPieces(RotaContext *context, RotaCpuKernel kernel,
 static constexpr int64_t kPieceElements = 1 << 16;
 
 Device::Memory CpuDevice::memory() const {
-  int64_t page = sysconf(_SC_PAGESIZE);
-  return {page * sysconf(_SC_AVPHYS_PAGES), page * sysconf(_SC_PHYS_PAGES)};
+  // Caches of files make room, so that all may be had.
+  int64_t bytes = availableMemory() + swapSpace();
+  return {bytes, bytes};
 }
 
 std::unique_ptr<Arena> CpuDevice::makeArena(int64_t bytes) {

@@ -60,7 +60,7 @@ void Team::work(int number) {
   }
 }
 
-/// The devices, once it is known that the memory of a GPU suffices.
+/// The devices, once it is known that their memory suffices.
 static Devices openDevices(const Executable &executable,
                            const Connection &connection,
                            const DeviceOptions &options) {
@@ -68,23 +68,22 @@ static Devices openDevices(const Executable &executable,
   Devices devices = makeDevices(program.device, connection.localRanks(),
                                 executable.gpuCode, options);
   const Device &device = *devices.ranks.front();
-  if (!device.isAsynchronous())
-    return devices;
+  const bool isHost = !device.isAsynchronous();
   const int64_t besideArena =
-      runtimeMemory(program).bytes + connection.linkBytes();
+      isHost ? 0 : runtimeMemory(program).bytes + connection.linkBytes();
   int64_t needed = 0;
   for (size_t i = 0; i < devices.ranks.size(); ++i) {
     std::vector<int64_t> at = coordinatesOf(
         program.mesh, connection.firstRank() + static_cast<int>(i));
-    needed +=
-        program.stages[at[stageAxis(program.mesh)]].arenaBytes + besideArena;
+    const Stage &stage = program.stages[at[stageAxis(program.mesh)]];
+    needed += stage.arenaBytes + (isHost ? stage.hostBytes : besideArena);
   }
   Device::Memory memory = device.memory();
   if (memory.free < needed)
-    throw InputError(fmt::format("{}: expected {} bytes of free memory, as "
-                                 "`rota plan` says, got {} of {}",
-                                 device.name(), needed, memory.free,
-                                 memory.total));
+    throw InputError(fmt::format(
+        "{}: expected {} bytes of {}memory, as `rota plan` says, got {}{}",
+        device.name(), needed, isHost ? "" : "free ", memory.free,
+        isHost ? "" : fmt::format(" of {}", memory.total)));
   return devices;
 }
 

@@ -2,6 +2,7 @@
 //
 // Limits of control groups, on folders that look like those of the kernel.
 #include "runtime/device/AvailableCores.h"
+#include "runtime/device/AvailableMemory.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
@@ -21,6 +22,7 @@ protected:
     folder.write(name, text);
   }
   int cores() const { return controlGroupCores(folder.path("")); }
+  int64_t memory() const { return controlGroupMemory(folder.path("")); }
 
   test::TemporaryFolder folder;
 };
@@ -85,6 +87,23 @@ TEST_F(ControlGroups, AContainerSeesItsGroupAtTheTopOfTheMount) {
     write("proc/self/cgroup", std::string("3:cpu:") + path + "\n");
     EXPECT_EQ(cores(), 3) << path;
   }
+}
+
+TEST_F(ControlGroups, LimitMemory) {
+  write("proc/self/mountinfo", kVersion2);
+  write("proc/self/cgroup", "0::/job/step\n");
+  EXPECT_EQ(memory(), INT64_MAX);
+  write("sys/fs/cgroup/job/step/memory.max", "max\n");
+  EXPECT_EQ(memory(), INT64_MAX);
+  write("sys/fs/cgroup/job/memory.max", "268435456\n");
+  EXPECT_EQ(memory(), 268435456);
+  write("proc/self/mountinfo",
+        "31 25 0:28 /docker/1f /sys/fs/cgroup/memory rw - cgroup cgroup "
+        "rw,memory\n");
+  write("proc/self/cgroup", "4:memory:/docker/1f\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "62914560\n");
+  EXPECT_EQ(memory(), 62914560);
+  EXPECT_LE(availableMemory(), controlGroupMemory());
 }
 
 TEST_F(ControlGroups, NothingIsLimitedWithoutThem) {
