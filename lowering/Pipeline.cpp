@@ -166,7 +166,7 @@ FailureOr<std::string> ProgramLowering::emitText() {
   auto code = translate(context);
   if (failed(code))
     return failure();
-  addProgramData(**code, program);
+  addProgramData(**code, program, *machine);
   return emitLLVM(**code);
 }
 

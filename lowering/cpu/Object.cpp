@@ -4,6 +4,7 @@
 // and the object file, all in memory.
 #include "lowering/cpu/Object.h"
 #include "lowering/cpu/Analyses.h"
+#include "runtime/ProcessorAbi.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -59,6 +60,19 @@ createTargetMachine(Location loc, const TargetOptions &options) {
     return emitError(loc, "expected code generation for ")
            << triple.str() << ", got none";
   return machine;
+}
+
+std::string processorFeatures(const llvm::TargetMachine &machine) {
+  if (!machine.getTargetTriple().isX86())
+    return "";
+  const llvm::MCSubtargetInfo &info = *machine.getMCSubtargetInfo();
+  SmallVector<StringRef> features;
+#define X(feature)                                                             \
+  if (info.checkFeatures("+" feature))                                         \
+    features.push_back(feature);
+  ROTA_PROCESSOR_FEATURES(X)
+#undef X
+  return llvm::join(features, ",");
 }
 
 unsigned vectorBits(const llvm::TargetMachine &machine) {

@@ -27,7 +27,7 @@ struct TargetOptions {
   DeviceKind device = DeviceKind::Cpu;
   // GPU architectures, as ptxas names them; empty: all that trainers are made
   // for.
-  std::vector<std::string> gpus;
+  std::vector<std::string> gpus = {};
   bool unchecked = false; // simt: kernels without the emulator's checks
 };
 
@@ -35,6 +35,10 @@ struct TargetOptions {
 /// `loc` when the name is not known.
 llvm::FailureOr<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(mlir::Location loc, const TargetOptions &options);
+
+/// Those of ROTA_PROCESSOR_FEATURES (runtime/ProcessorAbi.h) that the machine
+/// has, with commas in between: "sse3,avx2".
+std::string processorFeatures(const llvm::TargetMachine &machine);
 
 /// Bits in a vector register of the machine: 512, 256 or 128.
 unsigned vectorBits(const llvm::TargetMachine &machine);

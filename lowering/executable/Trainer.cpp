@@ -58,8 +58,15 @@ LogicalResult addCpuKernels(ModuleOp tasks, KernelLibrary &library) {
   return success();
 }
 
-void addProgramData(llvm::Module &module, const Program &program) {
+void addProgramData(llvm::Module &module, const Program &program,
+                    const llvm::TargetMachine &machine) {
   llvm::LLVMContext &context = module.getContext();
+  addConstant(
+      module, "rotaProcessor",
+      llvm::ConstantDataArray::getString(context, machine.getTargetCPU()));
+  addConstant(
+      module, "rotaFeatures",
+      llvm::ConstantDataArray::getString(context, processorFeatures(machine)));
   addSymbolTable(module, "rotaTasks", program.tasks);
   addSymbolTable(module, "rotaKernels", program.kernels);
   std::string bytes = toBytes(program);
@@ -77,7 +84,7 @@ FailureOr<std::string> emitProgramData(Location loc, const Program &program,
   llvm::Module module("program", context);
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
-  addProgramData(module, program);
+  addProgramData(module, program, machine);
   return emitObject(loc, module, machine);
 }
 

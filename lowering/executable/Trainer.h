@@ -17,9 +17,11 @@ namespace rota::lowering {
 /// tasks, where they are declared. The library is empty afterwards.
 llvm::LogicalResult addCpuKernels(mlir::ModuleOp tasks, KernelLibrary &library);
 
-/// Adds the program's data that runtime/Abi.h declares, `program` among it as
-/// bytes, to the code of its tasks and kernels.
-void addProgramData(llvm::Module &code, const Program &program);
+/// Adds the program's data that runtime/Abi.h and runtime/ProcessorAbi.h
+/// declare, `program` among it as bytes, to the code of its tasks and kernels,
+/// which is made for `machine`.
+void addProgramData(llvm::Module &code, const Program &program,
+                    const llvm::TargetMachine &machine);
 
 /// The same data as an object file of its own, beside one with the code. Errors
 /// are at `loc`.

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/FolderLock.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
+#include "runtime/device/Processor.h"
 #include "runtime/files/WriteFile.h"
 #include "runtime/metrics/MetricsFolder.h"
 #include "runtime/program/Verify.h"
@@ -68,6 +69,18 @@ static void checkOutputs(const Options &options, const ProcessLaunch &launch) {
       checkWritable(*path);
   if (!options.metrics.flightRecord.empty())
     checkWritable(flightPath(options, launch));
+}
+
+/// Why the code cannot run on this processor; empty: it can.
+static std::string findFault(const CodeProcessor &processor) {
+  std::string missing = missingFeatures(processor.features);
+  if (missing.empty())
+    return "";
+  return fmt::format("the code is made for processor '{}': expected a "
+                     "processor with {}, got one without; 'rota compile' on "
+                     "this machine makes code for it, and --target-cpu names a "
+                     "processor",
+                     processor.name, missing);
 }
 
 /// The line after the message of a run that failed: the checkpoint that it goes
@@ -145,8 +158,8 @@ static void runCommand(const Executable &executable, Command command,
 
 int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
-               const RotaKernel *kernels,
-               std::span<const RotaGpuCode> gpuCode) {
+               const RotaKernel *kernels, std::span<const RotaGpuCode> gpuCode,
+               const CodeProcessor &processor) {
   Command command;
   Options options;
   ProcessLaunch launch = findLaunch();
@@ -167,6 +180,10 @@ int runTrainer(int argc, char **argv, const char *description,
   options.optimizer.own = program.options;
   if (auto code = parseOptions(argc, argv, prints, command, options))
     return *code;
+  if (std::string fault = findFault(processor); !fault.empty()) {
+    prints |= launch.localProcess == 0; // other machines may have another one
+    return complain(fault, kExitBadInput);
+  }
   // Under NCCL no rank learns of another one's failure.
   prints |= options.ranks == RankKind::Nccl;
   try {

@@ -10,13 +10,19 @@
 
 namespace rota {
 
+/// The processor that code is made for, and its features (ProcessorAbi.h).
+struct CodeProcessor {
+  std::string_view name, features;
+};
+
 /// The trainer's main function for the given compiled program (its bytes and
 /// functions): parses the arguments, runs, prints errors, and returns an exit
 /// code of runtime/Error.h.
 int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
                const RotaKernel *kernels,
-               std::span<const RotaGpuCode> gpuCode = {});
+               std::span<const RotaGpuCode> gpuCode = {},
+               const CodeProcessor &processor = {});
 
 /// The input of all commands: the ranks of this process, and the data that
 /// they share.

@@ -36,6 +36,30 @@ TEST(Object, VectorRegistersOfProcessors) {
   EXPECT_EQ(bitsOf("x86-64-v4"), 512u);
 }
 
+std::string featuresOf(const char *cpu) {
+  TestModule module("");
+  auto machine = createTargetMachine(module.get().getLoc(), {cpu});
+  return succeeded(machine) ? processorFeatures(**machine) : "";
+}
+
+/// The names are those of LLVM: it takes an unknown one for missing.
+TEST(Object, FeaturesOfProcessors) {
+  if (!llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86())
+    GTEST_SKIP() << "names of x86 processors";
+  EXPECT_EQ(featuresOf("x86-64"), "");
+  EXPECT_EQ(featuresOf("haswell"),
+            "sse3,ssse3,sse4.1,sse4.2,popcnt,lzcnt,movbe,bmi,bmi2,avx,avx2,"
+            "f16c,fma");
+  EXPECT_EQ(featuresOf("bdver2"),
+            "sse3,ssse3,sse4.1,sse4.2,sse4a,popcnt,lzcnt,bmi,avx,f16c,fma,fma4,"
+            "xop");
+  EXPECT_EQ(featuresOf("znver4"), featuresOf("znver3") +
+                                      ",gfni,avx512f,avx512cd,avx512bw,"
+                                      "avx512dq,avx512vl,avx512ifma,avx512vbmi,"
+                                      "avx512vbmi2,avx512vnni,avx512bitalg,"
+                                      "avx512vpopcntdq,avx512bf16");
+}
+
 TEST(Object, UnknownProcessorIsAnError) {
   TestModule module("");
   auto machine = createTargetMachine(module.get().getLoc(), {"abacus"});
