@@ -82,9 +82,14 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
   decoder.feedForward = config.size("intermediate_size");
   decoder.layers = config.size("num_hidden_layers", {}, Config::maxLayers);
   decoder.heads = config.size(decoder.headsKey);
-  decoder.keyHeads = config.size(decoder.keyHeadsKey, decoder.heads);
-  if (!config.find(decoder.keyHeadsKey))
+  // Null means as many as heads in every family.
+  if (!config.find(decoder.keyHeadsKey) &&
+      (config.has(decoder.keyHeadsKey) || !defaults.keyHeads)) {
+    decoder.keyHeads = decoder.heads;
     decoder.keyHeadsKey = decoder.headsKey;
+  } else {
+    decoder.keyHeads = config.size(decoder.keyHeadsKey, defaults.keyHeads);
+  }
   decoder.headSize =
       config.size("head_dim", defaults.headSize.value_or(std::max<int64_t>(
                                   1, decoder.embed / decoder.heads)));

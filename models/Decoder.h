@@ -28,6 +28,7 @@ struct DecoderDefaults {
   double normEpsilon = 1e-6;
   bool tied = false;
   std::optional<int64_t> headSize; // not given: embed / heads
+  std::optional<int64_t> keyHeads; // not given: as many as heads
   StringRef activation = "silu";
   RotaryKeys rotary = {};
 };

@@ -132,6 +132,7 @@ static GemmaConfig readKeys(Config &config, const Microbatch &microbatch,
   defaults.rotary = version.rotary;
   defaults.tied = true;
   defaults.headSize = 256;
+  defaults.keyHeads = 4;
   defaults.activation = "gelu_pytorch_tanh";
   GemmaConfig gemma{DecoderConfig::read(config, microbatch, defaults), {}};
   // The newer name of `hidden_act` counts where a file has both.

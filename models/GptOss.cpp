@@ -154,6 +154,7 @@ readGptOss(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.normEpsilon = 1e-5;
   defaults.headSize = 64;
+  defaults.keyHeads = 8;
   defaults.rotary.fallback = 150000.0;
   auto decoder = DecoderConfig::read(config, microbatch, defaults);
   auto sliding = readSlidingLayers(

@@ -30,7 +30,9 @@ const Family mlir::rota::llamaFamily = {
 
 static std::unique_ptr<ModelBuilder>
 readMistral(Config &config, const Microbatch &microbatch, ModuleOp module) {
-  auto mistral = DecoderConfig::read(config, microbatch);
+  DecoderDefaults defaults;
+  defaults.keyHeads = 8;
+  auto mistral = DecoderConfig::read(config, microbatch, defaults);
   // Every layer has the window. A file without the key has the first version's.
   if (config.find("sliding_window") || !config.has("sliding_window"))
     mistral.kinds.front().window = config.size("sliding_window", 4096);

@@ -29,6 +29,7 @@ static std::unique_ptr<ModelBuilder>
 readMixtral(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.normEpsilon = 1e-5;
+  defaults.keyHeads = 8;
   defaults.rotary.fallback = 1e6;
   auto mixtral = DecoderConfig::read(config, microbatch, defaults);
   if (config.find("sliding_window"))

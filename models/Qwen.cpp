@@ -91,7 +91,9 @@ static void readWindows(Config &config, DecoderConfig &qwen) {
 
 static std::unique_ptr<ModelBuilder>
 readQwen2(Config &config, const Microbatch &microbatch, ModuleOp module) {
-  auto qwen = DecoderConfig::read(config, microbatch);
+  DecoderDefaults defaults;
+  defaults.keyHeads = 32;
+  auto qwen = DecoderConfig::read(config, microbatch, defaults);
   readWindows(config, qwen);
   return std::make_unique<Qwen2Builder>(qwen, module, microbatch);
 }
@@ -112,6 +114,7 @@ static std::unique_ptr<ModelBuilder>
 readQwen3(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.headSize = 128;
+  defaults.keyHeads = 32;
   auto qwen = DecoderConfig::read(config, microbatch, defaults);
   readWindows(config, qwen);
   return std::make_unique<Qwen3Builder>(qwen, module, microbatch);
@@ -144,7 +147,9 @@ static void setSparseLayers(Config &config, DecoderConfig &qwen) {
 
 static std::unique_ptr<ModelBuilder>
 readQwen3Moe(Config &config, const Microbatch &microbatch, ModuleOp module) {
-  auto qwen = DecoderConfig::read(config, microbatch);
+  DecoderDefaults defaults;
+  defaults.keyHeads = 4;
+  auto qwen = DecoderConfig::read(config, microbatch, defaults);
   // Published files have a window that `use_sliding_window` switches off.
   if (config.flag("use_sliding_window", false))
     qwen.kinds.front().window = config.size("sliding_window", 4096);

@@ -96,6 +96,35 @@ TEST_F(Families, Olmo2HasNormsOfOutputsAndOfWholeQueries) {
   refuse(config, "'layer_types': expected \"full_attention\" in every layer");
 }
 
+// As the classes of transformers have them.
+TEST_F(Families, HaveTheirKeyHeadsWhereAFileLacksTheKey) {
+  for (auto [family, heads] : {std::pair("llama", 32),
+                               {"mistral", 8},
+                               {"mixtral", 8},
+                               {"qwen2", 32},
+                               {"qwen3", 32},
+                               {"qwen3_moe", 4},
+                               {"gemma2", 4},
+                               {"gemma3_text", 4},
+                               {"gpt_oss", 8},
+                               {"olmo2", 32}}) {
+    auto config = small(family);
+    config["num_attention_heads"] = 32;
+    config["num_key_value_heads"] = nullptr;
+    EXPECT_TRUE(has(layerParams(config), "self_attn.k_proj.weight 256 24"))
+        << family;
+    config.erase("num_key_value_heads");
+    std::string size = std::to_string(8 * heads);
+    EXPECT_TRUE(
+        has(layerParams(config), "self_attn.k_proj.weight " + size + " 24"))
+        << family;
+  }
+  auto config = small("mistral");
+  config.erase("num_key_value_heads");
+  refuse(config, "'num_key_value_heads': expected a divisor of "
+                 "'num_attention_heads', got 8 and 4");
+}
+
 TEST_F(Families, ArchitecturesAreLanguageModels) {
   for (const char *family : {"mistral", "olmo2", "qwen2", "qwen3"}) {
     auto config = small(family);
