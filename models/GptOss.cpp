@@ -157,6 +157,11 @@ readGptOss(Config &config, const Microbatch &microbatch, ModuleOp module) {
   defaults.keyHeads = 8;
   defaults.rotary.fallback = 150000.0;
   auto decoder = DecoderConfig::read(config, microbatch, defaults);
+  // A file without settings has those of the published models.
+  if (!config.find("rope_parameters") && !config.find("rope_scaling"))
+    decoder.kinds.front().rotary.setYarn(/*factor=*/32,
+                                         /*originalContext=*/4096,
+                                         /*truncates=*/false);
   auto sliding = readSlidingLayers(
       config, decoder.layers, [](int64_t layer) { return layer % 2 == 0; });
   int64_t window = config.size("sliding_window", 128);

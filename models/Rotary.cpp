@@ -137,12 +137,14 @@ static double stretchProportional(double frequency, int64_t pair,
   return pair < turning ? frequency / rotary.factor : 0;
 }
 
+static constexpr RotaryScaling yarn = {"yarn", readYarn, stretchYarn};
+
 static constexpr RotaryScaling scalings[] = {
     {"linear", readFactor, divide},
     {"llama3", readLlama3, stretchLlama3},
     {"proportional", readProportional, stretchProportional,
      /*isPartial=*/true},
-    {"yarn", readYarn, stretchYarn},
+    yarn,
 };
 
 /// The scaling that `rope_type` names in the object at `key`, or its older
@@ -218,6 +220,14 @@ Rotary Rotary::read(Config &config, const RotaryKeys &keys) {
   if (!key.empty())
     readScaling(config, key, rotary);
   return rotary;
+}
+
+void Rotary::setYarn(double factor, double originalContext, bool truncates) {
+  scaling = &yarn;
+  this->factor = factor;
+  this->originalContext = originalContext;
+  this->truncates = truncates;
+  scale = yarnScale(factor, 1);
 }
 
 SmallVector<double> Rotary::frequencies(int64_t headSize) const {

@@ -48,6 +48,9 @@ struct Rotary {
   /// equal values. Reports every mistake.
   static Rotary read(Config &config, const RotaryKeys &keys = {});
 
+  /// Stretches by YaRN with its own number of turns and scale.
+  void setYarn(double factor, double originalContext, bool truncates);
+
   /// The headSize / 2 frequencies in radians per position, in f64:
   /// theta^(-2i / headSize) (Su et al. 2021, section 3.2.2), stretched.
   SmallVector<double> frequencies(int64_t headSize) const;

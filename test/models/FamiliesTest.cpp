@@ -125,6 +125,24 @@ TEST_F(Families, HaveTheirKeyHeadsWhereAFileLacksTheKey) {
                  "'num_attention_heads', got 8 and 4");
 }
 
+TEST_F(Families, GptOssStretchesByYarnWhereAFileHasNoRotarySettings) {
+  auto config = small("gpt_oss");
+  auto lacking = build(config);
+  ASSERT_TRUE(succeeded(lacking)) << diagnostics;
+  config["rope_scaling"] = {
+      {"rope_type", "yarn"}, {"factor", 32.0},
+      {"beta_fast", 32.0},   {"beta_slow", 1.0},
+      {"truncate", false},   {"original_max_position_embeddings", 4096}};
+  auto given = build(config);
+  ASSERT_TRUE(succeeded(given)) << diagnostics;
+  EXPECT_EQ(print(*lacking), print(*given));
+  config.erase("rope_scaling");
+  config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 500.0}};
+  auto plain = build(config);
+  ASSERT_TRUE(succeeded(plain)) << diagnostics;
+  EXPECT_NE(print(*lacking), print(*plain));
+}
+
 TEST_F(Families, ArchitecturesAreLanguageModels) {
   for (const char *family : {"mistral", "olmo2", "qwen2", "qwen3"}) {
     auto config = small(family);
