@@ -170,6 +170,9 @@ readGemma3(Config &config, const Microbatch &microbatch, ModuleOp module) {
   RotaryKeys sliding = {"rope_parameters.sliding_attention",
                         "rope_local_base_freq", /*scaling=*/"", 10000.0};
   GemmaConfig gemma = readKeys(config, microbatch, {{}, {}, full});
+  if (gemma.softCap)
+    config.expected("attn_logit_softcapping",
+                    "null; scores have no cap in Gemma 3");
   int64_t period = config.size(
       config.spelling("sliding_window_pattern", "_sliding_window_pattern"), 6);
   readWindows(config, gemma,

@@ -290,6 +290,13 @@ TEST_F(Families, Gemma3HasRotarySettingsByKindOfLayer) {
                  "'gemma3_text', with the value 1000.0");
 }
 
+TEST_F(Families, Gemma3RefusesACapThatTransformersIgnores) {
+  auto config = small("gemma3_text");
+  config["attn_logit_softcapping"] = 50.0;
+  refuse(config, "'attn_logit_softcapping': expected null; scores have no cap "
+                 "in Gemma 3, got 50.0");
+}
+
 // Each file has, by the version of transformers, all that its class writes:
 // `to_json_string(use_diff=False)`.
 TEST_F(Families, ReadWhatTransformersWrites) {
