@@ -204,10 +204,13 @@ Value DecoderBuilder::zLoss(Value logsumexp) {
 }
 
 Value DecoderBuilder::norm(Value x, StringRef gain) {
+  return rmsNorm(x, gain, config.normEpsilon);
+}
+
+Value DecoderBuilder::rmsNorm(Value x, StringRef gain, double epsilon) {
   int64_t width = cast<RankedTensorType>(x.getType()).getShape().back();
   return RMSNormOp::create(*this, x.getType(), x, readF32(gain, {width}),
-                           getF64FloatAttr(config.normEpsilon),
-                           /*centered=*/UnitAttr());
+                           getF64FloatAttr(epsilon), /*centered=*/UnitAttr());
 }
 
 Value DecoderBuilder::splitHeads(Value x, int64_t heads) {

@@ -101,6 +101,8 @@ protected:
   virtual void declareNorm(StringRef gain, int64_t width);
   /// The norm of `x` along its last dimension with the gain of that name.
   virtual Value norm(Value x, StringRef gain);
+  /// The RMS norm of `x` along its last dimension with the gain of that name.
+  Value rmsNorm(Value x, StringRef gain, double epsilon);
   /// The first activation [B, S, E] out of the rows of the embedding table.
   virtual Value embedded(Value rows) { return rows; }
   /// The logits [B, S, V] of the loss out of the head's product.

@@ -15,6 +15,9 @@
 using namespace mlir;
 using namespace mlir::rota;
 
+/// The epsilon of norms of latents, which does not depend on `rms_norm_eps`.
+static constexpr double latentEpsilon = 1e-6;
+
 namespace {
 
 /// The sizes of latent attention.
@@ -122,7 +125,8 @@ private:
       Value latent =
           named("query_wa_proj", project(x, "self_attn.q_a_proj.weight",
                                          *sizes.query, config.embed));
-      latent = named("mla_q", norm(latent, "self_attn.q_a_layernorm.weight"));
+      latent = named("mla_q", rmsNorm(latent, "self_attn.q_a_layernorm.weight",
+                                      latentEpsilon));
       flat = project(latent, "self_attn.q_b_proj.weight", width, *sizes.query);
     } else {
       flat = project(x, "self_attn.q_proj.weight", width, config.embed);
@@ -140,7 +144,8 @@ private:
                        project(x, "self_attn.kv_a_proj_with_mqa.weight",
                                sizes.keyValue + sizes.rotary, config.embed));
     auto [latent, shared] = cut(both, sizes.keyValue);
-    latent = named("mla_kv", norm(latent, "self_attn.kv_a_layernorm.weight"));
+    latent = named("mla_kv", rmsNorm(latent, "self_attn.kv_a_layernorm.weight",
+                                     latentEpsilon));
     Value flat = project(latent, "self_attn.kv_b_proj.weight", heads * size,
                          sizes.keyValue);
     Value wide = ReshapeOp::create(*this, activation({heads, size}), flat);
