@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The front of a search on the page of a plan.
+// The front of a search on the page of a plan, and what pages share.
 #include "tools/rota/report/PlanPage.h"
+#include "tools/rota/report/MemoryBars.h"
+#include "tools/rota/report/Svg.h"
 
 #include "gtest/gtest.h"
 
@@ -53,6 +55,32 @@ TEST(PlanPage, NeedsNoSearch) {
   EXPECT_NE(html.find("<h2>Search"), html.npos);
   if (const char *path = std::getenv("ROTA_PLAN_PAGE")) // to look at it
     std::ofstream(path) << html;
+}
+
+TEST(Svg, TimesHaveTheUnitOfWhatIsPrinted) {
+  EXPECT_EQ(secondsText(0.9994), "999 ms");
+  EXPECT_EQ(secondsText(0.9996), "1 s");
+  EXPECT_EQ(secondsText(0.9996e-3), "1 ms");
+  EXPECT_EQ(secondsText(119.7), "120 s");
+  EXPECT_EQ(secondsText(120), "2.0 min");
+  EXPECT_EQ(secondsText(3 * 3600), "3.0 h");
+  EXPECT_EQ(secondsText(10 * 86400), "10.0 days");
+}
+
+TEST(Svg, AChartOfOneStepHasThatStep) {
+  std::string chart = lineChart({"Loss", ""}, {{"training", "s1", {{1, 2.5}}}});
+  EXPECT_EQ(countOf(chart, ">1</text>"), 1u);
+  EXPECT_EQ(countOf(chart, ">2</text>"), 0u);
+}
+
+/// Bars that are left out are said to be.
+TEST(MemoryBars, ManyStagesAreCut) {
+  Json stages = Json::array();
+  for (int stage = 0; stage < 100; ++stage)
+    stages.push_back({{"uses", {{"parameters", 1 << 20}}}});
+  std::string html = memoryBars(barsOfStages(stages));
+  EXPECT_EQ(countOf(html, "<title>stage"), 64u);
+  EXPECT_NE(html.find("The first 64 of 100 rows."), html.npos);
 }
 
 } // namespace

@@ -26,20 +26,19 @@ constexpr const char *kStyle = R"(
 --s1:#6fb0ff;--s2:#ff9a5c;--s3:#63d08f;--s4:#c79bf0}}
 body{margin:0;background:var(--back);color:var(--text);
 font:15px/1.5 system-ui,"DejaVu Sans",sans-serif}
-main{max-width:1180px;margin:0 auto;padding:24px}
+main{max-width:1180px;margin:0 auto;padding:24px;overflow-wrap:break-word}
 h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:32px 0 8px}
 p{margin:4px 0 10px}.faint{color:var(--faint)}.warn{color:var(--warn)}
 .grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:16px;
 align-items:start}
-.card{background:var(--card);border-radius:8px;padding:10px}
-.wide{background:var(--card);border-radius:8px;padding:10px;overflow-x:auto}
-.wide svg{min-width:760px}svg{display:block;width:100%;height:auto}
+.card,.wide{background:var(--card);border-radius:8px;padding:10px;overflow-x:auto}
+.card svg{min-width:460px}.wide svg{min-width:760px}svg{display:block;width:100%;height:auto}
 svg text{fill:var(--text);font-size:12px}svg .title{font-size:14px;font-weight:600}
 svg .tick{fill:var(--faint)}svg .faint{opacity:.75}svg .box{fill:var(--boxtext);font-size:11px}
 .grid line,line.grid{stroke:var(--grid)}line.axis{stroke:var(--axis)}
 line.mark{stroke:var(--text);stroke-width:2}
 .line{fill:none;stroke-width:1.6;stroke-linejoin:round}
-.planned{opacity:.55}
+.planned{opacity:.55}@media(prefers-color-scheme:dark){.planned{opacity:.75}}
 line.device{stroke:var(--warn);stroke-width:2;stroke-dasharray:7 4}
 line.arena{stroke:var(--text);stroke-dasharray:2 3}
 svg .warn{fill:var(--warn)}.best{stroke:var(--text);stroke-width:2}
@@ -50,6 +49,8 @@ table{border-collapse:collapse;background:var(--card);border-radius:8px;width:10
 th,td{padding:4px 12px;border-bottom:1px solid var(--grid);text-align:right;
 font-variant-numeric:tabular-nums}
 th{font-weight:500;color:var(--faint);text-align:left}
+.grid th,details>table th{white-space:nowrap}
+.grid td,details>table td{overflow-wrap:anywhere}
 td.left,th.left{text-align:left}.many th{text-align:right}
 .many th[colspan]{text-align:center}
 .many tr>th:first-child{text-align:left}.many th.left{text-align:left}
@@ -60,6 +61,7 @@ color:var(--boxtext);text-align:center;font-size:12px}.item{white-space:nowrap;m
 .key.kW{background:var(--W)}.key.transfer{background:var(--T)}
 .kF{fill:var(--F)}.kB{fill:var(--B)}.kI{fill:var(--I)}.kW{fill:var(--W)}
 rect.transfer{fill:var(--T)}.c1{filter:brightness(.9)}.c2{filter:brightness(.8)}
+@media(max-width:600px){main{padding:12px}}
 details{margin-top:24px}summary{cursor:pointer}
 pre{background:var(--card);border-radius:8px;padding:10px;overflow-x:auto;font-size:12px}
 )";
@@ -94,6 +96,10 @@ std::string percentText(double share) {
 }
 
 std::string wholeText(double value) { return grouped(std::llround(value)); }
+
+std::string rateText(double value) {
+  return value < 100 ? fmt::format("{:.3g}", value) : wholeText(value);
+}
 
 std::string meshText(const Json &mesh) {
   std::string text;

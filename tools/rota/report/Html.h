@@ -20,6 +20,8 @@ std::string htmlPage(const std::string &title, const std::string &body);
 std::string percentText(double share);
 /// "1,234,567".
 std::string wholeText(double value);
+/// The same, or three digits of a number below 100.
+std::string rateText(double value);
 
 /// "data=2, stage=4": sizes of axes by name; empty for what is no object.
 std::string meshText(const Json &mesh);

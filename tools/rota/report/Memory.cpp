@@ -14,7 +14,7 @@ namespace {
 
 /// Uses with a colour of their own; others share the last one.
 constexpr size_t kColours = 10;
-constexpr int64_t kMostBars = 32;
+constexpr size_t kMostBars = 64; // a picture of more is too high
 
 class MemoryChart {
 public:
@@ -117,11 +117,8 @@ std::vector<MemoryBar> barsOf(const RunFolder &folder) {
     return bars;
   double count = number(folder.run, "ranks").value_or(0);
   const Json &reports = member(folder.summary, "ranks");
-  if (!(count >= 1 && count <= kMostBars)) {
-    for (size_t s = 0; s < stages.size() && s < size_t(kMostBars); ++s)
-      bars.push_back({fmt::format("stage {}", s), &stages[s], std::nullopt});
-    return bars;
-  }
+  if (!(count >= 1 && count <= double(kMostBars)))
+    return barsOfStages(stages);
   for (int64_t r = 0; r < static_cast<int64_t>(count); ++r) {
     auto stage = static_cast<size_t>(stageOf(member(folder.run, "mesh"), r));
     if (stage >= stages.size())
@@ -136,18 +133,35 @@ std::vector<MemoryBar> barsOf(const RunFolder &folder) {
 
 } // namespace
 
+std::vector<MemoryBar> barsOfStages(const Json &stages) {
+  std::vector<MemoryBar> bars;
+  for (size_t s = 0; s < stages.size(); ++s)
+    bars.push_back({fmt::format("stage {}", s), &stages[s], std::nullopt});
+  return bars;
+}
+
 std::string memoryBars(std::vector<MemoryBar> bars) {
+  std::string note;
+  if (bars.size() > kMostBars) {
+    note = fmt::format("<p>The first {} of {} rows.</p>\n", kMostBars,
+                       bars.size());
+    bars.resize(kMostBars);
+  }
   std::string picture = MemoryChart(std::move(bars)).draw();
-  return picture.empty() ? "" : "<div class=\"wide\">" + picture + "</div>\n";
+  return picture.empty() ? ""
+                         : "<div class=\"wide\">" + picture + "</div>\n" + note;
 }
 
 std::string memorySection(const RunFolder &folder) {
-  std::string picture = memoryBars(barsOf(folder));
+  std::vector<MemoryBar> bars = barsOf(folder);
+  bool hasMarks = std::ranges::any_of(
+      bars, [](const MemoryBar &bar) { return bar.reached.has_value(); });
+  std::string picture = memoryBars(std::move(bars));
   if (picture.empty())
     return "";
-  return "<h2>Memory</h2>\n<p>Planned bytes of each rank by use; the mark is "
-         "the highest byte that was written.</p>\n" +
-         picture;
+  return std::string("<h2>Memory</h2>\n<p>Planned bytes of each rank by use") +
+         (hasMarks ? "; the mark is the highest byte that was written" : "") +
+         ".</p>\n" + picture;
 }
 
 } // namespace rota::report

@@ -18,8 +18,11 @@ struct MemoryBar {
   std::optional<double> reached; // the highest byte that was written
 };
 
-/// A bar for each, with its uses as tips, and a legend. HTML; empty without
-/// bytes.
+/// A bar for each element of `stages`.
+std::vector<MemoryBar> barsOfStages(const Json &stages);
+
+/// A bar for each, with its uses as tips, and a legend. HTML, with a note where
+/// there are too many; empty without bytes.
 std::string memoryBars(std::vector<MemoryBar> bars);
 
 } // namespace rota::report

@@ -45,10 +45,7 @@ public:
     std::vector<double> floor(columns.size(), 0);
     for (size_t i = 0; i < layers.size(); ++i)
       drawLayer(layers[i], styleOf(i), floor);
-    drawLevel(arena, "arena", "arena " + byteText(arena), "tick");
-    if (device && double(*device) <= most)
-      drawLevel(double(*device), "device",
-                "memory " + byteText(double(*device)), "warn");
+    drawLevels();
     double x = xOf(peak().seconds), y = yOf(double(peak().total));
     drawing.addCircle(x, y, 4, "fill s2 best", peakText());
     return drawing.finish("Memory of a rank over the step") + legend();
@@ -163,11 +160,21 @@ private:
     line.emplace_back(right, y);
   }
 
-  void drawLevel(double bytes, const char *style, const std::string &text,
-                 const char *textStyle) {
-    drawing.addLine(kLeft, yOf(bytes), kWidth - kRight, yOf(bytes), style);
-    drawing.addText(kWidth - kRight - 2, yOf(bytes) - 5, text, "end",
-                    textStyle);
+  /// The arena and the memory of a device. Their names stand at both ends, and
+  /// that of the arena below its line where the two are close.
+  void drawLevels() {
+    double y = yOf(arena), nameAt = y - 5;
+    drawing.addLine(kLeft, y, kWidth - kRight, y, "arena");
+    if (device && double(*device) <= most) {
+      double above = yOf(double(*device));
+      drawing.addLine(kLeft, above, kWidth - kRight, above, "device");
+      drawing.addText(kLeft + 2, above - 5,
+                      "memory " + byteText(double(*device)), "start", "warn");
+      if (y - above < 18)
+        nameAt = y + 13;
+    }
+    drawing.addText(kWidth - kRight - 2, nameAt, "arena " + byteText(arena),
+                    "end", "tick");
   }
 
   std::string legend() const {
@@ -193,10 +200,6 @@ private:
 
 std::string planMemorySection(const PlanPage &page) {
   const Json &stages = member(page.plan, "stages");
-  std::vector<MemoryBar> bars;
-  constexpr size_t kMostBars = 32;
-  for (size_t s = 0; s < std::min(kMostBars, stages.size()); ++s)
-    bars.push_back({fmt::format("stage {}", s), &stages[s], std::nullopt});
   std::string path = fmt::format("stages.{}.bytes", page.stage);
   double arena = page.stage < stages.size()
                      ? number(stages[page.stage], "bytes").value_or(0)
@@ -216,7 +219,7 @@ std::string planMemorySection(const PlanPage &page) {
       "blocks.</p>\n<div class=\"wide\">{}</div>\n<p>Arena of each stage's "
       "ranks by use.</p>\n{}",
       page.stage, dataOf(page.plan, path, byteText), device,
-      escaped(areas.peakText()), picture, memoryBars(std::move(bars)));
+      escaped(areas.peakText()), picture, memoryBars(barsOfStages(stages)));
 }
 
 } // namespace rota::report

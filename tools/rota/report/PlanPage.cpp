@@ -42,15 +42,14 @@ struct Fact {
 /// Those that the plan has, in this order.
 constexpr Fact kStepFacts[] = {
     {"step", "step_seconds", secondsText},
-    {"tokens per second", "tokens_per_second", wholeText},
-    {"tokens per second and device", "tokens_per_second_per_device", wholeText},
+    {"tokens per second", "tokens_per_second", rateText},
+    {"tokens per second and device", "tokens_per_second_per_device", rateText},
     {"MFU", "mfu", percentText},
     {"bubble", "bubble", percentText},
     {"bubble without a step barrier", "steady_bubble", percentText},
     {"operations of the busiest rank", "operations", shortNumber},
     {"operations of an even share", "even_share", shortNumber},
     {"memory of a rank at most", "bytes", byteText},
-    {"memory of a device", "device_bytes", byteText},
     {"measured step", "measured.step_seconds", secondsText}};
 constexpr Fact kModelFacts[] = {
     {"parameters", "parameters", wholeText},
@@ -66,37 +65,25 @@ void addFacts(Table &table, const Json &plan, const Facts &facts) {
       table.addHtml(fact.title, dataOf(plan, fact.path, fact.format));
 }
 
-/// The number of the policy that the plan has; the number of policies where
-/// none is marked.
-size_t chosenPolicy(const Json &plan) {
-  const Json &policies = member(plan, "policies");
-  for (size_t i = 0; i < policies.size(); ++i)
-    if (member(policies[i], "chosen") == true)
-      return i;
-  return policies.size();
+/// The policy that the plan has; empty where none is marked.
+std::string chosenPolicy(const Json &plan) {
+  for (const Json &policy : member(plan, "policies"))
+    if (member(policy, "chosen") == true)
+      return text(policy, "policy");
+  return "";
 }
 
 std::string planSummary(const PlanPage &page) {
   const Json &plan = page.plan;
   Table step, model;
-  // The step of the policy stands for that of the plan.
-  std::string policy = fmt::format("policies.{}.", chosenPolicy(plan));
-  if (!valueAt(plan, "step_seconds").is_number() &&
-      valueAt(plan, policy + "step_seconds").is_number())
-    step.addHtml("step without its update",
-                 dataOf(plan, policy + "step_seconds", secondsText));
   addFacts(step, plan, kStepFacts);
-  if (!valueAt(plan, "bytes").is_number())
-    step.addHtml(
-        "arena of a rank at most",
-        dataOf(plan, fmt::format("stages.{}.bytes", page.stage), byteText));
-  if (page.deviceBytes && !valueAt(plan, "device_bytes").is_number())
-    step.add("memory bound", byteText(double(*page.deviceBytes)));
+  if (page.deviceBytes)
+    step.addHtml("memory of a device", dataOf(plan, "device_bytes", byteText));
   model.add("model", text(plan, "model"));
+  model.add("machine", text(plan, "machine"));
   model.add("schedule", text(plan, "schedule"));
   model.add("mesh", meshText(member(plan, "mesh")));
-  model.add("rematerialization",
-            text(valueAt(plan, policy.substr(0, policy.size() - 1)), "policy"));
+  model.add("rematerialization", chosenPolicy(plan));
   model.add("weights gathered", text(plan, "weight_gather"));
   addFacts(model, plan, kModelFacts);
   return "<h2>Summary</h2>\n<div class=\"grid\">\n<table>" + step.html +

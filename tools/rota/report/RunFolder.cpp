@@ -84,6 +84,13 @@ private:
 
 } // namespace
 
+std::optional<ProcessSteps> stepsOfProcess(const Json &summary) {
+  auto last = number(summary, "steps");
+  if (!last)
+    return std::nullopt;
+  return ProcessSteps{number(summary, "steps_before").value_or(0), *last};
+}
+
 std::optional<RunFolder> readRunFolder(const std::string &path,
                                        std::string &error) {
   return RunFolderReader(path).read(error);

@@ -23,6 +23,14 @@ struct RunFolder {
   std::vector<std::string> notes; // what is missing or broken, for people
 };
 
+/// The steps of the process that wrote a summary; earlier processes made those
+/// before. Nothing where the summary does not say them.
+struct ProcessSteps {
+  double before = 0, last = 0;
+  double count() const { return last - before; }
+};
+std::optional<ProcessSteps> stepsOfProcess(const Json &summary);
+
 /// Reads the folder. Nothing, with the reason in `error`, where it has neither
 /// run.json nor metrics.jsonl.
 std::optional<RunFolder> readRunFolder(const std::string &path,

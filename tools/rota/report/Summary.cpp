@@ -66,6 +66,26 @@ void addEnd(Table &table, const Json &end) {
             byteText);
 }
 
+/// What rows of the summary count where it is not of all steps: the process of
+/// a resumed run, or an earlier one than that of the last steps.
+std::string processNote(const RunFolder &folder) {
+  std::optional<ProcessSteps> made = stepsOfProcess(folder.summary);
+  if (!made || folder.steps.empty())
+    return "";
+  bool isEarlier = made->last < double(folder.steps.rbegin()->first);
+  if (made->before == 0 && !isEarlier)
+    return "";
+  std::string steps =
+      made->count() > 1   ? fmt::format("made steps {:.0f} to {:.0f}",
+                                        made->before + 1, made->last)
+      : made->count() > 0 ? fmt::format("made step {:.0f}", made->last)
+                          : "made no step";
+  return fmt::format(
+      "<p class=\"{}\">Tokens, times, transfers and reached bytes "
+      "are those of the last process that ended, which {}.</p>\n",
+      isEarlier ? "warn" : "faint", steps);
+}
+
 } // namespace
 
 std::string summarySection(const RunFolder &folder) {
@@ -84,7 +104,8 @@ std::string summarySection(const RunFolder &folder) {
   if (folder.summary.is_null())
     addLast(end, folder, StepNumber::TokensPerSecond);
   addEnd(end, folder.summary);
-  std::string html = "<h2>Summary</h2>\n<div class=\"grid\">\n";
+  std::string html =
+      "<h2>Summary</h2>\n" + processNote(folder) + "<div class=\"grid\">\n";
   for (const Table *table : {&end, &program})
     if (!table->html.empty())
       html += "<table>" + table->html + "</table>\n";

@@ -34,11 +34,19 @@ std::string byteText(double bytes) {
 }
 
 std::string secondsText(double seconds) {
+  constexpr double kHour = 3600, kDay = 24 * kHour;
+  if (seconds >= 2 * kDay)
+    return seconds < 1e6 * kDay ? fmt::format("{:.1f} days", seconds / kDay)
+                                : fmt::format("{:.3g} days", seconds / kDay);
+  if (seconds >= 2 * kHour)
+    return fmt::format("{:.1f} h", seconds / kHour);
   if (seconds >= 120)
     return fmt::format("{:.1f} min", seconds / 60);
-  if (seconds >= 1)
+  // What rounds to a thousand is one of the next unit.
+  constexpr double kRounded = 0.9995;
+  if (seconds >= kRounded)
     return fmt::format("{:.3g} s", seconds);
-  if (seconds >= 1e-3)
+  if (seconds >= kRounded * 1e-3)
     return fmt::format("{:.3g} ms", seconds * 1e3);
   return fmt::format("{:.3g} \u00b5s", seconds * 1e6);
 }
@@ -153,8 +161,10 @@ private:
       yLow -= text.isShare ? 0 : margin;
       yHigh += margin;
     }
-    if (xLow == xHigh)
-      xHigh = xLow + 1;
+    if (xLow == xHigh) { // one step, in the middle
+      xLow -= 0.5;
+      xHigh += 0.5;
+    }
   }
 
   double xOf(double value) const {

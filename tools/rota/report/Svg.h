@@ -16,7 +16,7 @@ namespace rota::report {
 std::string shortNumber(double value);
 /// "1.5 GiB".
 std::string byteText(double bytes);
-/// "1.5 ms".
+/// "1.5 ms", "20.6 min", "191.3 days".
 std::string secondsText(double seconds);
 
 /// Elements of a drawing of a given size, in pixels from the left and the top.

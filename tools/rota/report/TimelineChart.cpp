@@ -126,7 +126,7 @@ private:
 
 /// Pictures of more rows than these are too high, those of more boxes too
 /// large for browsers.
-constexpr size_t kMostRows = 32, kMostSlices = 12000, kMostBoxes = 24000;
+constexpr size_t kMostRows = 64, kMostSlices = 12000, kMostBoxes = 24000;
 
 /// Drops the last rows until the rest is small enough.
 std::string shorten(std::vector<TimelineRow> &rows, size_t mostSlices) {

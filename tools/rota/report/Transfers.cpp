@@ -54,12 +54,12 @@ struct Line {
   }
 };
 
-/// The sums of summary.json are over `steps` steps of `ranks` ranks.
+/// The sums of summary.json are over the steps of its process on `ranks` ranks.
 std::optional<ExposedTimes> realTimes(const Json &summary, const Json &times,
                                       double ranks) {
-  auto steps = number(summary, "steps");
   auto seconds = number(times, "seconds"), waited = number(times, "waited");
-  double parts = ranks * steps.value_or(0);
+  double parts =
+      ranks * stepsOfProcess(summary).value_or(ProcessSteps()).count();
   if (!seconds || !waited || !(parts > 0))
     return std::nullopt;
   return ExposedTimes{number(times, "count").value_or(0) / parts,
@@ -105,9 +105,10 @@ std::vector<Line> linesOf(const RunFolder &folder) {
                      "gradients, norms and weights, after the last action",
                      stepEnd, std::nullopt});
   auto seconds = number(folder.summary, "in_task_seconds");
-  auto steps = number(folder.summary, "steps");
-  if (seconds && steps && *seconds > 0 && *steps > 0 && ranks > 0) {
-    double mean = *seconds / *steps / ranks;
+  double steps =
+      stepsOfProcess(folder.summary).value_or(ProcessSteps()).count();
+  if (seconds && *seconds > 0 && steps > 0 && ranks > 0) {
+    double mean = *seconds / steps / ranks;
     lines.push_back({"in tasks", "collectives that computation waits for",
                      ExposedTimes{0, mean, mean}, std::nullopt});
   }
