@@ -29,6 +29,9 @@ struct Forecast {
   int64_t bytes = 0;                    // of the rank that takes most
 
   double tokensPerSecond() const { return tokens / stepSeconds; }
+  double tokensPerSecondAndDevice() const {
+    return tokensPerSecond() / static_cast<double>(devices);
+  }
   /// Model FLOPs utilization (Chowdhery et al. 2022, arXiv 2204.02311, appendix
   /// B): operations that the model needs by those that the devices could do.
   double mfu() const { return flopsPerToken * tokensPerSecond() / peak; }

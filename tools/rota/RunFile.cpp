@@ -11,9 +11,9 @@ namespace rota {
 namespace {
 
 /// Options that say what is printed or written.
-constexpr std::string_view kOutputs[] = {"search",  "output", "report",  "json",
-                                         "explain", "state",  "remarks", "emit",
-                                         "export",  "import"};
+constexpr std::string_view kOutputs[] = {
+    "search",  "output", "report", "json",   "explain", "state",
+    "remarks", "emit",   "export", "import", "tokens",  "price"};
 /// Options that only a divided storage, or replicas, give a meaning: without a
 /// setting they go.
 constexpr std::string_view kConditional[] = {

@@ -259,6 +259,11 @@ TEST_F(OptionsTest, DefaultMicrobatches) {
   EXPECT_EQ(microbatches({"--schedule", path}), 4);
   refuse({"--schedule", path, "--microbatches", "8"},
          "'microbatches': expected 4, those of '" + path + "', got 8");
+  std::string three = folder.write("three.csv", "0F0,0B0,0F1,0B1,0F2,0B2\n");
+  refuse({"--schedule", three},
+         "'batch-size': expected a multiple of 'microbatches', got 8 and 3; "
+         "'microbatches' is 3, those of '" +
+             three + "'");
   // An error says that nobody gave the number.
   refuse({"--mesh", "stage=3"},
          "'batch-size': expected a multiple of 'microbatches', got 8 and 3; "
@@ -289,7 +294,9 @@ TEST_F(OptionsTest, ShapeOfAFile) {
   EXPECT_EQ(shape({"--mesh", "stage=2", "--schedule", v}),
             std::pair(int64_t(2), pipe::Placement::V));
   EXPECT_EQ(shape({"--schedule", alone}).first, 2);
-  EXPECT_EQ(shape({"--schedule", alone, "--repeats", "1"}).first, 1);
+  EXPECT_EQ(said, "");
+  refuse({"--schedule", alone, "--repeats", "1"},
+         "'repeats': expected 2, those of '" + alone + "', got 1");
 }
 
 // 0 starts a gather right before its use; without a number there is no bound.

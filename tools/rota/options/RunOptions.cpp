@@ -67,13 +67,17 @@ static std::optional<MeshSizes> readMesh(const RunOptions &options,
   return std::nullopt;
 }
 
+/// A schedule that is a file has microbatches and chunks, and maybe gathers.
+static bool isFile(const RunOptions &options) {
+  return StringRef(options.compiler.schedule.schedule).ends_with(".csv");
+}
+
 /// The rows of a schedule that is a file. Nothing for others, and for a file
 /// with mistakes, which `make-timeline` reports.
 static std::optional<pipe::Timeline> readTimeline(const RunOptions &options) {
-  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
-  if (!StringRef(layers.schedule).ends_with(".csv"))
+  if (!isFile(options))
     return std::nullopt;
-  auto file = llvm::MemoryBuffer::getFile(layers.schedule);
+  auto file = llvm::MemoryBuffer::getFile(options.compiler.schedule.schedule);
   std::string error;
   auto rows = file ? pipe::parseCsv((*file)->getBuffer(), error) : std::nullopt;
   if (!rows)
@@ -138,27 +142,32 @@ static void takeDemandedShape(RunOptions &options,
     layers.placement = demanded.placement;
 }
 
-/// A file says itself how many microbatches there are.
+/// A file says itself how many microbatches and chunks there are.
 static OptionMistake checkFile(const RunOptions &options,
                                const std::optional<pipe::Timeline> &file) {
   const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
-  if (!file || file->shape.microbatches == layers.microbatches)
+  if (!file)
     return {};
-  return {"microbatches", "expected " +
-                              std::to_string(file->shape.microbatches) +
-                              ", those of " + inQuotes(layers.schedule) +
-                              ", got " + std::to_string(layers.microbatches)};
+  for (auto [name, own, said] :
+       {std::tuple("microbatches", file->shape.microbatches,
+                   layers.microbatches),
+        std::tuple("repeats", file->shape.repeats, layers.repeats)})
+    if (options.given.contains(name) && own != said)
+      return {name, "expected " + std::to_string(own) + ", those of " +
+                        inQuotes(layers.schedule) + ", got " +
+                        std::to_string(said)};
+  return {};
 }
 
 std::string rota::microbatchesText(const RunOptions &options) {
   const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   std::string text = std::to_string(layers.microbatches);
-  return options.given.contains("microbatches")
-             ? text
-             : text + ", the fewest that schedule " +
-                   inQuotes(layers.schedule) + " takes on " +
-                   std::to_string(layers.stages) +
-                   (layers.stages == 1 ? " stage" : " stages");
+  if (options.given.contains("microbatches"))
+    return text;
+  if (isFile(options))
+    return text + ", those of " + inQuotes(layers.schedule);
+  return text + ", the fewest that schedule " + inQuotes(layers.schedule) +
+         " takes on " + counted(layers.stages, "stage");
 }
 
 /// Checks that the batch divides into microbatches, and these among `parts`
@@ -351,7 +360,7 @@ static OptionMistake checkSearchOptions(RunOptions &options) {
     return {"search", "expected a configuration, of which batches of any size "
                       "are built, got the module " +
                           inQuotes(compiler.model)};
-  if (StringRef(compiler.schedule.schedule).ends_with(".csv"))
+  if (isFile(options))
     return {"schedule", "expected a name beside 'search', got " +
                             inQuotes(compiler.schedule.schedule)};
   if (mlir::rota::isRematList(compiler.differentiate.remat))
@@ -363,6 +372,10 @@ static OptionMistake checkSearchOptions(RunOptions &options) {
     if (options.given.contains(name))
       return {name, "expected none beside 'search', which divides the layers "
                     "of any number of stages"};
+  for (const char *name : {"export", "state", "measured", "mtbf"})
+    if (options.given.contains(name))
+      return {name, "expected none beside 'search'; `rota plan` of the "
+                    "RUN.json that its 'output' writes takes it"};
   return {};
 }
 
@@ -420,7 +433,8 @@ OptionMistake rota::checkOptions(RunOptions &options) {
             "a text that stands in many sequences needs more rows: expected 0 "
             "beside a prompt, got " +
                 numberText(options.compiler.build.experts.buffer)};
-  if (!options.given.contains("microbatches") && layers.microbatches > 1)
+  if (!options.given.contains("microbatches") && layers.microbatches > 1 &&
+      !isFile(options))
     std::fprintf(stderr, "note: 'microbatches': %s\n",
                  microbatchesText(options).c_str());
   return {};
@@ -432,11 +446,6 @@ static bool divides(const RunOptions &options, mlir::rota::MeshAxis axis) {
   std::optional<MeshSizes> sizes =
       mlir::rota::parseMeshSizes(options.compiler.shard.meshText, error);
   return sizes && (*sizes)[static_cast<size_t>(axis)] > 1;
-}
-
-/// A file has the chunks that it has, and may have gathers.
-static bool isFile(const RunOptions &options) {
-  return StringRef(options.compiler.schedule.schedule).ends_with(".csv");
 }
 
 bool rota::opensRepeats(const RunOptions &options) {

@@ -4,7 +4,10 @@
 #include "runtime/options/Bytes.h"
 #include "runtime/text/Text.h"
 #include "runtime/train/step/StepBarrier.h"
+#include "tools/rota/report/Html.h"
+#include "tools/rota/report/Svg.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -56,26 +59,42 @@ std::string machineText(const RunOptions &options,
                      network.bytesPerSecond / 1e9, network.latency * 1e6);
 }
 
-std::string describeCampaign(const RunOptions &options, const Campaign &run) {
-  const CampaignRequest &asked = options.campaign;
-  std::string text;
-  if (asked.tokens > 0)
-    text += fmt::format("{:.3g} tokens: {:.1f} days, {} device hours",
-                        asked.tokens, run.seconds / 86400,
-                        grouped(static_cast<int64_t>(run.deviceHours + 0.5)));
-  if (asked.price > 0)
-    text += fmt::format(", which cost {}",
-                        grouped(static_cast<int64_t>(run.cost + 0.5)));
-  if (!text.empty())
-    text += "\n";
-  if (asked.hoursBetweenFailures > 0)
-    text += fmt::format("a checkpoint takes {:.1f} s: best every {:.0f} s, "
-                        "goodput {:.2f} %\n",
-                        run.checkpointSeconds, run.interval, 100 * run.goodput);
-  return text;
+/// A rate, or the first digits of a huge number.
+std::string amountText(double amount) {
+  return amount < 1e15 ? report::rateText(amount)
+                       : fmt::format("{:.4g}", amount);
 }
 
 } // namespace
+
+std::string describeCampaign(const CampaignRequest &asked,
+                             const Campaign &run) {
+  std::string text;
+  if (asked.tokens > 0)
+    text += fmt::format("{:.3g} token{}: ", asked.tokens,
+                        asked.tokens == 1 ? "" : "s");
+  if (asked.tokens > 0 && !std::isfinite(run.seconds))
+    text += "never, as failures leave no time that trains";
+  else if (asked.tokens > 0)
+    text += fmt::format("{}, {} device hours", report::secondsText(run.seconds),
+                        amountText(run.deviceHours));
+  if (asked.price > 0 && std::isfinite(run.cost))
+    text += ", which cost " + amountText(run.cost);
+  if (!text.empty())
+    text += "\n";
+  if (asked.hoursBetweenFailures > 0)
+    text += fmt::format("a checkpoint takes {}: best every {}, "
+                        "goodput {:.2f} %\n",
+                        report::secondsText(run.checkpointSeconds),
+                        report::secondsText(run.interval), 100 * run.goodput);
+  return text;
+}
+
+nlohmann::ordered_json campaignJson(const Campaign &run) {
+  return {{"seconds", run.seconds},
+          {"device_hours", run.deviceHours},
+          {"cost", run.cost}};
+}
 
 Forecast forecastOf(const RunOptions &options, const Plan &plan) {
   return forecast(
@@ -90,14 +109,13 @@ std::string describeForecast(const RunOptions &options, const Plan &plan) {
       "{}\n",
       step.devices, machineText(options, plan.machine),
       grouped(static_cast<int64_t>(step.tokens)), step.stepSeconds,
-      grouped(static_cast<int64_t>(step.tokensPerSecond())),
-      grouped(static_cast<int64_t>(step.tokensPerSecond() /
-                                   static_cast<double>(step.devices))),
-      utilizationText(step), step.devices,
-      step.peak / static_cast<double>(step.devices) / 1e12, exposedText(step));
+      report::rateText(step.tokensPerSecond()),
+      report::rateText(step.tokensPerSecondAndDevice()), utilizationText(step),
+      step.devices, step.peak / static_cast<double>(step.devices) / 1e12,
+      exposedText(step));
   text += memoryText(options, step);
   if (auto run = campaignOf(options, plan, step))
-    text += describeCampaign(options, *run);
+    text += describeCampaign(options.campaign, *run);
   return text;
 }
 
@@ -115,6 +133,8 @@ void addForecast(const RunOptions &options, const Plan &plan,
                   {"compute_seconds", step.time.compute}};
   json["tokens"] = step.tokens;
   json["tokens_per_second"] = step.tokensPerSecond();
+  json["tokens_per_second_per_device"] = step.tokensPerSecondAndDevice();
+  json["peak_flops"] = step.peak;
   json["mfu"] = step.mfu();
   json["mfu_all_pairs"] = step.fullMfu();
   json["bytes"] = step.bytes;
@@ -123,9 +143,7 @@ void addForecast(const RunOptions &options, const Plan &plan,
   if (!run)
     return;
   if (options.campaign.tokens > 0)
-    json["run"] = {{"seconds", run->seconds},
-                   {"device_hours", run->deviceHours},
-                   {"cost", run->cost}};
+    json["run"] = campaignJson(*run);
   if (options.campaign.hoursBetweenFailures > 0)
     json["checkpoints"] = {{"seconds", run->checkpointSeconds},
                            {"interval_seconds", run->interval},

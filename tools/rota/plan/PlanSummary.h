@@ -18,6 +18,10 @@ Forecast forecastOf(const RunOptions &options, const Plan &plan);
 /// ask about a whole run.
 std::string describeForecast(const RunOptions &options, const Plan &plan);
 
+/// What a whole run takes, in lines: "1e+12 tokens: 191.3 days, ...".
+std::string describeCampaign(const CampaignRequest &asked, const Campaign &run);
+nlohmann::ordered_json campaignJson(const Campaign &run);
+
 /// Adds the same facts to an object.
 void addForecast(const RunOptions &options, const Plan &plan,
                  nlohmann::ordered_json &json);

@@ -4,6 +4,7 @@
 #include "runtime/options/Bytes.h"
 #include "runtime/text/Text.h"
 #include "tools/rota/RunFile.h"
+#include "tools/rota/plan/PlanSummary.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -36,6 +37,16 @@ std::string seconds(double value) {
 double tokensOf(const PlanSearchReport &report) {
   return double(report.options.batchSize) *
          double(report.options.compiler.build.sequenceLength);
+}
+
+/// What the run that is asked about takes with a plan.
+std::optional<Campaign> campaignOf(const PlanSearchReport &report,
+                                   const PlannedCandidate &plan) {
+  Forecast step;
+  step.devices = report.options.devices;
+  step.stepSeconds = plan.seconds;
+  step.tokens = tokensOf(report);
+  return campaign(step, /*stateBytes=*/0, report.options.campaign);
 }
 
 /// "bubble +1.2 %, recomputation -0.4 %": the largest differences first, as
@@ -143,13 +154,17 @@ ordered_json planJson(const PlanSearchReport &report,
   ordered_json parts = ordered_json::object();
   for (const NamedPart &part : kParts)
     parts[part.key] = plan.parts.*part.seconds;
-  return {{"step_seconds", plan.seconds},
-          {"tokens_per_second", tokensOf(report) / plan.seconds},
-          {"bytes", plan.bytes},
-          {"parts", parts},
-          {"least_seconds", plan.leastSeconds},
-          {"least_bytes", int64_t(plan.leastBytes)},
-          {"run", runFile(report.options, settingsOf(plan.candidate))}};
+  ordered_json json = {
+      {"step_seconds", plan.seconds},
+      {"tokens_per_second", tokensOf(report) / plan.seconds},
+      {"bytes", plan.bytes},
+      {"parts", parts},
+      {"least_seconds", plan.leastSeconds},
+      {"least_bytes", int64_t(plan.leastBytes)},
+      {"run", runFile(report.options, settingsOf(plan.candidate))}};
+  if (auto whole = campaignOf(report, plan))
+    json["whole_run"] = campaignJson(*whole);
+  return json;
 }
 
 ordered_json plansJson(const PlanSearchReport &report,
@@ -166,15 +181,16 @@ std::string describeSearch(const PlanSearchReport &report) {
   const RunOptions &options = report.options;
   const PlannedCandidate &best = report.answer.best.front();
   std::string memory = options.compiler.memoryText;
+  auto whole = campaignOf(report, best);
   return fmt::format("{} on {}, {} of {} tokens in a step{}\n"
-                     "{:.0f} tokens/s, {:.0f} a device\n\n",
+                     "{:.0f} tokens/s, {:.0f} a device\n{}\n",
                      options.compiler.model, counted(options.devices, "device"),
                      counted(options.batchSize, "sequence"),
                      grouped(options.compiler.build.sequenceLength),
                      memory.empty() ? "" : ", " + memory + " a rank",
                      tokensOf(report) / best.seconds,
-                     tokensOf(report) / best.seconds /
-                         double(options.devices)) +
+                     tokensOf(report) / best.seconds / double(options.devices),
+                     whole ? describeCampaign(options.campaign, *whole) : "") +
          describeBest(report) + describeFront(report.answer.front) +
          describeLeftOut(report) + describeBound(report.answer);
 }
