@@ -149,11 +149,6 @@ private:
               "', which keeps its own";
       return std::nullopt;
     }
-    if (activations > 0) {
-      error = "expected a named schedule with 'activations', got '" + schedule +
-              "'";
-      return std::nullopt;
-    }
     auto buffer = llvm::MemoryBuffer::getFile(schedule);
     if (!buffer) {
       error = "cannot read '" + schedule + "': " + buffer.getError().message();
@@ -171,9 +166,25 @@ private:
               ", one for each stage, got " + std::to_string(rows->size());
       return std::nullopt;
     }
-    Timeline timeline{shape, std::move(*rows), int(delay)};
-    return shape.hasUnpipelined ? complete(std::move(timeline), error)
-                                : timeline;
+    std::optional<Timeline> timeline =
+        Timeline{shape, std::move(*rows), int(delay)};
+    if (shape.hasUnpipelined)
+      timeline = complete(std::move(*timeline), error);
+    if (timeline && !isBounded(*timeline, error))
+      return std::nullopt;
+    return timeline;
+  }
+
+  /// Whether a file holds no more than `activations`. One that breaks rules is
+  /// left to `verify-timeline`.
+  bool isBounded(const Timeline &timeline, std::string &error) {
+    if (activations == 0 || !::rota::pipe::verifyTimeline(timeline).empty())
+      return true;
+    error = ::rota::pipe::checkActivations(
+        timeline, ::rota::pipe::chunkActivations(activations, timeline.shape));
+    if (!error.empty())
+      error = schedule + ": " + error;
+    return error.empty();
   }
 
   /// Adds the unpipelined chunk to a file that has the others alone. A file

@@ -85,7 +85,7 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
     a named schedule, or a file's.
 
     Before: a `pipe.program` without timeline. A file is not checked here, but by
-    `verify-timeline`. A remark names the actions that add
+    `verify-timeline`, except for `activations`. A remark names the actions that add
     gradients in another order than that of ascending microbatches: their bits
     differ from those of the named schedules. A schedule that does not exist
     for the program's stages, repeats and microbatches is an error that names

@@ -99,11 +99,6 @@ std::optional<Timeline> timelineOf(const TimelineRequest &request,
                                    std::string &search, std::string &error) {
   if (!isFile(request.schedule))
     return namedTimeline(request, search, error);
-  if (request.activations > 0) {
-    error = "--activations applies to named schedules, got '" +
-            request.schedule + "'";
-    return std::nullopt;
-  }
   if (request.pairs) {
     error = "--pairs applies to named schedules, got '" + request.schedule +
             "', which keeps its own";
@@ -117,6 +112,17 @@ std::optional<Timeline> timelineOf(const TimelineRequest &request,
   return readTimeline(request, error);
 }
 
+/// The mistake of a file that holds more activations than the request allows.
+std::string checkFile(const TimelineRequest &request,
+                      const Timeline &timeline) {
+  if (std::string error = checkActivationBound(request.activations);
+      !error.empty())
+    return "'activations': " + error;
+  std::string error = checkActivations(
+      timeline, chunkActivations(request.activations, timeline.shape));
+  return error.empty() ? "" : request.schedule + ": " + error;
+}
+
 /// The mistakes in `timeline`, at most a screenful.
 std::vector<std::string> verified(const TimelineRequest &request,
                                   const Timeline &timeline) {
@@ -128,6 +134,9 @@ std::vector<std::string> verified(const TimelineRequest &request,
   if (violations.size() > kMostShown)
     lines.push_back(request.schedule + ": and " +
                     std::to_string(violations.size() - kMostShown) + " more");
+  if (lines.empty() && isFile(request.schedule))
+    if (std::string error = checkFile(request, timeline); !error.empty())
+      lines.push_back(error);
   return lines;
 }
 

@@ -143,6 +143,7 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                          {"start", simulation.spans[rank][i].start},
                          {"end", simulation.spans[rank][i].end}});
     const RankUsage &report = simulation.ranks[rank];
+    double activations = wholeActivations(report.peakLive, shape);
     Json exposed = Json::object(), waits = Json::array();
     for (const ExposureName &exposure : kExposureNames)
       exposed[exposure.name] = report.exposed.*exposure.field;
@@ -150,21 +151,21 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
       waits.push_back({{"for", waitedFor(wait)},
                        {"start", wait.span.start},
                        {"end", wait.span.end}});
-    ranks.push_back(
-        {{"rank", rank},
-         {"busy", report.busy},
-         {"bubble", report.bubble},
-         {"idle", report.idle},
-         {"idle_share", report.idleShare},
-         {"peak_activations", wholeActivations(report.peakLive, shape)},
-         {"peak_received_forward", report.peakReceivedForward},
-         {"peak_received_backward", report.peakReceivedBackward},
-         {"peak_windows", report.peakWindows},
-         {"peak_gradients", report.peakGradients},
-         {"peak_offloaded", report.peakOffloaded},
-         {"exposed", std::move(exposed)},
-         {"waits", std::move(waits)},
-         {"actions", std::move(actions)}});
+    ranks.push_back({{"rank", rank},
+                     {"busy", report.busy},
+                     {"bubble", report.bubble},
+                     {"idle", report.idle},
+                     {"idle_share", report.idleShare},
+                     {"peak_activations", activations},
+                     {"share_of_1f1b", shareOfOneFOneB(activations, shape)},
+                     {"peak_received_forward", report.peakReceivedForward},
+                     {"peak_received_backward", report.peakReceivedBackward},
+                     {"peak_windows", report.peakWindows},
+                     {"peak_gradients", report.peakGradients},
+                     {"peak_offloaded", report.peakOffloaded},
+                     {"exposed", std::move(exposed)},
+                     {"waits", std::move(waits)},
+                     {"actions", std::move(actions)}});
   }
   return text({{"schedule", name},
                {"ranks", shape.stages},

@@ -45,15 +45,19 @@ public:
     for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
       drawRank(rank);
     drawAxis();
-    int width = xOf(simulation.makespan) + kMargin, height = bottom + 10;
+    std::string title = fmt::format("{}, bubble {:.1f} %", printable(name),
+                                    100 * simulation.bubble);
+    int width = std::max(xOf(simulation.makespan) + kMargin,
+                         widthOf(title.size()) + 16);
+    int height = bottom + 10;
     return fmt::format(
         R"svg(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}"
  viewBox="0 0 {0} {1}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="white"/>
-<text x="8" y="20">{2}, bubble {3:.1f} %</text>
-{4}</svg>
+<text x="8" y="20">{2}</text>
+{3}</svg>
 )svg",
-        width, height, escaped(printable(name)), 100 * simulation.bubble, body);
+        width, height, escaped(title), body);
   }
 
 private:

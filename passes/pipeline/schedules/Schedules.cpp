@@ -93,9 +93,7 @@ Shape demandedShape(std::string_view name, Shape shape) {
   return shape;
 }
 
-/// The mistake of a timeline that holds more than `bound` activations; empty:
-/// it does not, or the bound is 0.
-static std::string checkActivations(const Timeline &timeline, int bound) {
+std::string checkActivations(const Timeline &timeline, int bound) {
   if (bound == 0)
     return "";
   std::optional<Simulation> simulation = simulate(timeline, CostTable());

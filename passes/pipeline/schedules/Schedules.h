@@ -114,6 +114,10 @@ inline double shareOfOneFOneB(double activations, const Shape &shape) {
 /// empty string.
 std::string checkActivationBound(double activations);
 
+/// The mistake of a timeline that completes and in which a rank holds more than
+/// `bound` activations of a chunk; empty: none does, or the bound is 0.
+std::string checkActivations(const Timeline &timeline, int bound);
+
 /// Generates the schedule called `name`, with pairs or without, adds the
 /// unpipelined chunk that the shape may have, and splits the backwards where
 /// the request says so and the schedule has not. Nothing and an `error` when

@@ -24,8 +24,8 @@
 // CASE10: error: 'activations': expected 0 or a number from 1 to 1048576, got 0.5
 // RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=gpipe activations=1" 2>&1 | FileCheck %s --check-prefix=CASE11
 // CASE11: error: expected a schedule with at most 1 activations on each rank, got 2 on rank 0, which holds most
-// RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv activations=3" 2>&1 | FileCheck %s --check-prefix=CASE12
-// CASE12: error: 'schedule': expected a named schedule with 'activations', got '{{.*}}two.csv'
+// RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/held.csv activations=4" 2>&1 | FileCheck %s --check-prefix=CASE12
+// CASE12: error: 'schedule': {{.*}}held.csv: expected a schedule with at most 4 activations on each rank, got 5 on rank 0, which holds most
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv pairs" 2>&1 | FileCheck %s --check-prefix=CASE14
 // CASE14: error: 'schedule': expected a named schedule with 'pairs', got '{{.*}}two.csv', which keeps its own
 // RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=gpipe pairs" 2>&1 | FileCheck %s --check-prefix=CASE15
@@ -75,3 +75,7 @@ module {}
 //--- two.csv
 0F0,0B0
 1F0,1B0
+//--- held.csv
+0F0,0F1,0F2,0F3,0F4,0B0,0B1,0B2,0B3,0B4
+1F0,1F1,1F2,1F3,1F4,1B0,1B1,1B2,1B3,1B4
+2F0,2F1,2F2,2F3,2F4,2B0,2B1,2B2,2B3,2B4
