@@ -214,6 +214,62 @@ TEST(EnginesTest, MegatronMistakesAreNamed) {
       "without layers of the first and the last one where they are "
       "given, and with the embedding and the loss where they count, got "
       "7 and 2");
+  std::string stages = batch + "--num-layers 8 --pipeline-model-parallel-size "
+                               "2 --num-virtual-stages-per-pipeline-rank 4 ";
+  EXPECT_EQ(errorOf(stages + "--num-layers-per-virtual-pipeline-stage 2"),
+            "word 11: '--num-layers-per-virtual-pipeline-stage': expected the "
+            "chunks on a rank that '--num-virtual-stages-per-pipeline-rank' "
+            "says, got 2 and 4");
+  EXPECT_NE(errorOf(stages + "--pipeline-model-parallel-layout Etttt|ttttL")
+                .find("says, got 1 and 4"),
+            std::string::npos);
+}
+
+/// A model's flags of which no family is made are all named.
+TEST(EnginesTest, MegatronModelsOfNoFamilyAreNamed) {
+  std::string error, flags = "--micro-batch-size 1 --seq-length 128 "
+                             "--num-layers 4 --hidden-size 64 "
+                             "--num-attention-heads 4 --vocab-size 300 "
+                             "--max-position-embeddings 128 ";
+  auto errorWith = [&](const char *more) {
+    EXPECT_FALSE(importRun({Engine::Megatron, flags + more, "", 2}, error));
+    return error;
+  };
+  EXPECT_TRUE(errorWith("--group-query-attention --num-experts 4 "
+                        "--window-size 7,0")
+                  .ends_with("--position-embedding-type learned_absolute "
+                             "--group-query-attention --num-experts 4 "
+                             "--window-size 7,0"));
+  EXPECT_EQ(errorWith("--expert-model-parallel-size 2"),
+            "word 15: '--expert-model-parallel-size': expected "
+            "'--num-experts' beside it, got none");
+}
+
+/// As a shell reads them: a layout whose signs are escaped or in quotes. Of two
+/// equal flags the last counts, which a remark says.
+TEST(EnginesTest, WordsAreThoseOfAShell) {
+  std::string error;
+  for (const char *layout : {"Et\\|\\(t\\|\\)*2tL", "'Et|(t|)*2tL'",
+                             "\"Et|(t|)*2tL\"", "E\\t'|(t|)'*2\"tL\""}) {
+    auto import = importRun({Engine::Megatron,
+                             std::string("--micro-batch-size 1 --seq-length "
+                                         "128 --num-layers 4 --lr 1e-3 "
+                                         "--global-batch-size 2 "
+                                         "--pipeline-model-parallel-size 2 "
+                                         "--pipeline-model-parallel-layout ") +
+                                 layout + " \\\n --lr 2e-3",
+                             "", 2, true},
+                            error);
+    ASSERT_TRUE(import) << layout << ": " << error;
+    EXPECT_NE(
+        std::ranges::find(import->options,
+                          OptionTexts::value_type("learning-rate", {"0.002"})),
+        import->options.end());
+    EXPECT_EQ(import->remarks.front().subject, "--lr (word 7)");
+    EXPECT_EQ(import->remarks.front().reason,
+              "word 15 says it again, and counts");
+  }
+  EXPECT_EQ(errorOf("--lr '1e-3"), "expected an end of the quote");
 }
 
 TEST(EnginesTest, LaunchersSayTheRanks) {

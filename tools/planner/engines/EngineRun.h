@@ -101,6 +101,11 @@ struct EngineRun {
     auto found = numbers.find(name);
     return found == numbers.end() ? otherwise : found->second;
   }
+  /// The learning rate at the end of a decay as a share of the first.
+  double lastRateShare() const {
+    double rate = number("learning-rate", 3e-4);
+    return rate > 0 ? number("min-learning-rate", 0) / rate : 0;
+  }
 };
 
 /// "data=2,stage=4" without axes of size 1; "stage=1" for a single rank.

@@ -296,15 +296,13 @@ void KeysWriter::writeTypes() {
 void KeysWriter::writeOptimizer() {
   group("Optimizer");
   quoted("opt_type", run.optimizer);
-  double rate = run.number("learning-rate", 3e-4);
-  real("learning_rate", rate);
+  real("learning_rate", run.number("learning-rate", 3e-4));
   if (run.rateSchedule == "linear" || run.rateSchedule == "constant")
     missing("learning-rate-schedule " + run.rateSchedule,
             "there are cosine and wsd; cosine is written");
   bool isWsd = run.rateSchedule == "wsd";
   quoted("lr_schedule_type", isWsd ? "wsd" : "cosine");
-  real("learning_rate_final_fraction",
-       run.number("min-learning-rate", 0) / rate);
+  real("learning_rate_final_fraction", run.lastRateShare());
   if (isWsd)
     real("wsd_decay_steps_fraction", run.number("decay-share", 0.1));
   double warmup = run.number("warmup-steps", 0);

@@ -49,6 +49,7 @@ private:
   bool readWeights();
   bool readPipeline();
   bool readChunks(int64_t layers);
+  bool agreesOnChunks(const char *flag);
   bool readBatch();
   bool readRecomputation();
   bool readTypes();
@@ -102,6 +103,9 @@ bool RunOfFlags::readRanks() {
                   "expected a divisor of the data-parallel ranks, got " +
                       two(run.expert, run.data) +
                       "; Rota's experts are not divided over other axes");
+  if (run.expert > 1 && !flags.experts && !request.hasModel)
+    return failAt("--expert-model-parallel-size",
+                  "expected '--num-experts' beside it, got none");
   if (run.expert > 1 && flags.expertTensor.value_or(tensor) != tensor)
     return failAt("--expert-tensor-parallel-size",
                   "expected the tensor-parallel size, got " +
@@ -169,6 +173,15 @@ bool RunOfFlags::readPipeline() {
                                     two(sum, layers));
 }
 
+/// Two flags may say the chunks of a rank.
+bool RunOfFlags::agreesOnChunks(const char *flag) {
+  int64_t said = flags.virtualStages.value_or(run.repeats);
+  return said == run.repeats ||
+         failAt(flag, "expected the chunks on a rank that "
+                      "'--num-virtual-stages-per-pipeline-rank' says, got " +
+                          two(run.repeats, said));
+}
+
 /// The layers of each chunk: those of the layout, or equal numbers but for the
 /// ends.
 bool RunOfFlags::readChunks(int64_t layers) {
@@ -183,7 +196,7 @@ bool RunOfFlags::readChunks(int64_t layers) {
                         " chunks and ranks");
     run.repeats = int64_t(counts->size()) / run.stage;
     run.layers = *counts;
-    return true;
+    return agreesOnChunks("--pipeline-model-parallel-layout");
   }
   int64_t embedding = flags.countsEmbedding ? 1 : 0;
   int64_t loss = flags.countsLoss ? 1 : 0;
@@ -206,6 +219,8 @@ bool RunOfFlags::readChunks(int64_t layers) {
                     "expected a divisor of the layers of a rank, got " +
                         two(*flags.layersPerChunk, each));
     run.repeats = each / *flags.layersPerChunk;
+    if (!agreesOnChunks("--num-layers-per-virtual-pipeline-stage"))
+      return false;
   }
   if (run.repeats * run.stage > layers + 2)
     return fail("expected at most a chunk for each layer, the embedding and "
@@ -251,8 +266,12 @@ bool RunOfFlags::readBatch() {
 }
 
 bool RunOfFlags::readRecomputation() {
+  // As the engine has it, the older flag counts where both are given.
   std::string granularity =
-      flags.recomputed.value_or(flags.recomputesCore ? "selective" : "");
+      flags.recomputesCore ? "selective" : flags.recomputed.value_or("");
+  if (flags.recomputed.value_or(granularity) != granularity)
+    remark("--recompute-granularity " + *flags.recomputed,
+           "--recompute-activations says selective, and counts");
   if (granularity.empty())
     return true;
   if (granularity == "selective") {

@@ -87,12 +87,18 @@ private:
   std::string given() const {
     std::string text = "--normalization " + flags.norm.value_or("LayerNorm") +
                        " --position-embedding-type " + positionKind();
-    for (auto [flag, value] : {std::pair("--swiglu", flags.isGated),
-                               {"--disable-bias-linear", flags.hasNoBias},
-                               {"--add-qkv-bias", flags.biasesQueries},
-                               {"--qk-layernorm", flags.normsQueries}})
+    for (auto [flag, value] :
+         {std::pair("--swiglu", flags.isGated),
+          {"--disable-bias-linear", flags.hasNoBias},
+          {"--add-qkv-bias", flags.biasesQueries},
+          {"--qk-layernorm", flags.normsQueries},
+          {"--group-query-attention", flags.groupsQueries}})
       if (value)
         text += std::string(" ") + flag;
+    if (flags.experts)
+      text += " --num-experts " + std::to_string(*flags.experts);
+    if (flags.window)
+      text += " --window-size " + *flags.window;
     return text;
   }
 

@@ -12,33 +12,42 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+/// Whether a backslash before `c` makes it a plain character.
+bool isEscapable(char c, char quote) {
+  return !quote || (quote == '"' &&
+                    std::string_view("\"\\$`").find(c) != std::string::npos);
+}
+
 /// The words of a command line as a shell divides them; comments between lines
 /// are left out. Nothing where a quote has no end.
 std::optional<Words> splitWords(const std::string &text) {
   Words words;
   bool isOpen = false; // a word has begun
   char quote = 0;
+  auto open = [&]() -> std::string & {
+    if (!isOpen)
+      words.emplace_back();
+    isOpen = true;
+    return words.back();
+  };
   for (size_t at = 0; at < text.size(); ++at) {
-    char c = text[at];
+    char c = text[at], after = at + 1 < text.size() ? text[at + 1] : 0;
     bool isSpace = std::isspace(static_cast<unsigned char>(c));
-    bool isContinued = c == '\\' && at + 1 < text.size() &&
-                       (text[at + 1] == '\n' || text[at + 1] == '\r');
+    bool isContinued = c == '\\' && (after == '\n' || after == '\r');
     if (!quote && (isSpace || isContinued)) {
       isOpen = false;
+    } else if (c == '\\' && after && isEscapable(after, quote)) {
+      open() += after;
+      ++at;
     } else if (!quote && !isOpen && c == '#') {
       at = std::min(text.find('\n', at), text.size());
     } else if (c == quote) {
       quote = 0;
     } else if (!quote && (c == '"' || c == '\'')) {
       quote = c;
-      if (!isOpen)
-        words.emplace_back();
-      isOpen = true;
+      open();
     } else {
-      if (!isOpen)
-        words.emplace_back();
-      isOpen = true;
-      words.back() += c;
+      open() += c;
     }
   }
   return quote ? std::nullopt : std::optional(words);
@@ -147,7 +156,12 @@ private:
       import.ignored.push_back(flag + " (word " + std::to_string(number) + ")");
       return "";
     }
-    flags.words[flag] = number;
+    auto [before, isFirst] = flags.words.try_emplace(flag, number);
+    if (!isFirst)
+      import.remarks.push_back(
+          {flag + " (word " + std::to_string(before->second) + ")",
+           "word " + std::to_string(number) + " says it again, and counts"});
+    before->second = number;
     std::string wrong = row->assign(flags, value);
     return wrong.empty() ? "" : here("'" + flag + "': " + wrong);
   }

@@ -213,8 +213,7 @@ void SettingsWriter::setOptimizer() {
   settings.warmup = int64_t(run.number("warmup-steps", 0));
   settings.rateForm = run.rateSchedule == "cosine" ? "cosine" : "linear";
   bool isConstant = run.rateSchedule == "constant";
-  settings.rateShare =
-      isConstant ? 1.0 : run.number("min-learning-rate", 0) / *settings.rate;
+  settings.rateShare = isConstant ? 1.0 : run.lastRateShare();
   if (run.rateSchedule == "wsd")
     settings.decayShare = run.number("decay-share", 0.1);
 }

@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace rota::engines::torchtitan {
 
@@ -158,6 +159,7 @@ private:
   bool readRanks();
   bool readExchanges();
   bool readPipeline();
+  std::string pathOf(const std::string &name) const;
   bool readSchedule(bool &hasSeveral);
   bool splitLayers(int64_t chunks);
   bool readBatch();
@@ -264,6 +266,17 @@ bool RunOfSettings::readExchanges() {
   return true;
 }
 
+/// A file that the configuration names: as the engine finds it, from the folder
+/// where it runs, or else beside the configuration.
+std::string RunOfSettings::pathOf(const std::string &name) const {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::path beside = fs::path(request.source).parent_path() / name;
+  return !fs::exists(name, ignored) && fs::exists(beside, ignored)
+             ? beside.string()
+             : name;
+}
+
 /// The schedule by name or file, and whether a rank has several chunks.
 bool RunOfSettings::readSchedule(bool &hasSeveral) {
   std::string wanted = settings.schedule.value_or("1F1B");
@@ -285,7 +298,7 @@ bool RunOfSettings::readSchedule(bool &hasSeveral) {
     isKnown = true;
   }
   if (!settings.scheduleFile.value_or("").empty())
-    run.schedule = *settings.scheduleFile;
+    run.schedule = pathOf(*settings.scheduleFile);
   if (!isKnown || run.schedule.empty())
     return fail("'pipeline_parallel_schedule': expected one of " + names +
                 ", or a file beside it, got '" + wanted + "'");
