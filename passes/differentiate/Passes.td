@@ -204,6 +204,7 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
     func.func @forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
       %w = rota.read @weight : tensor<8x8xf32>
       %y = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
@@ -213,6 +214,7 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     ```
     After (`remat=none`; tanh's derivative reads its result %z):
     ```mlir
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
     func.func @forward(%x: tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>) {
       %w = rota.read @weight : tensor<8x8xf32>
       %y = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
@@ -273,6 +275,7 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
 
     Before, an error (V3, the gradient of %w goes nowhere):
     ```mlir
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
     func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
       %w = rota.read @weight : tensor<8x8xf32>
       %y = rota.einsum "bk,kn->bn" %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
@@ -286,6 +289,7 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
     ```
     Legal, and the same after:
     ```mlir
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
     func.func @backward(%x: tensor<4x8xf32>, %dy: tensor<4x8xf32>) -> tensor<4x8xf32> {
       %w = rota.read @weight : tensor<8x8xf32>
       %dx = rota.einsum "bn,kn->bk" %dy, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
@@ -336,12 +340,18 @@ def EraseNames : Pass<"erase-names"> {
 
     Before:
     ```mlir
-    %q = rota.name "query_proj" %p : tensor<2x8xf32>
-    %y = math.tanh %q : tensor<2x8xf32>
+    func.func @f(%p: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %q = rota.name "query_proj" %p : tensor<2x8xf32>
+      %y = math.tanh %q : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
     ```
     After:
     ```mlir
-    %y = math.tanh %p : tensor<2x8xf32>
+    func.func @f(%p: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %y = math.tanh %p : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
     ```
   }];
   let statistics = [Statistic<"erasedNames", "erased", "Names erased">];

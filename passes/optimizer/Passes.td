@@ -36,7 +36,7 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
     function reads, or functions read in two types, is an error. Does not say
     when updates run: that is the step's end.
 
-    Before:
+    Before (`optimizer=adamw`):
     ```mlir
     rota.param @gain : tensor<8xf32> axes ["embed"] init #rota.constant<value = 1.0>
     func.func @f() -> tensor<8xf32> {
