@@ -55,7 +55,7 @@ def draw(choose):
     return choose.choice(list(FAMILIES)), arguments
 
 
-def measured_machine(between=lambda: None):
+def measured_machine(between):
     """The text of the file of this host as it is now, and the pace of the quickest tenth of the measurement as a share of the
     median pace. Calls `between` after each round but the last, while nothing is measured."""
     quickest = 1
@@ -84,7 +84,13 @@ def predict(arguments, machine):
         return json.loads(run([ROTA, "plan", *arguments, "--machine", path, "--json"]))["step_seconds"]
 
 
-def measure(trainer, tokens, tokens_of_step, turn):
+def step_seconds(path, tokens_of_step):
+    """Seconds of each step after the first two of a trainer that prints to that file."""
+    events = [json.loads(line) for line in open(path) if line.endswith("}\n")]
+    return [tokens_of_step / event["tokens_per_second"] for event in events if event["event"] == "step" and event["step"] > 2]
+
+
+def measure(trainer, tokens, tokens_of_step):
     """Seconds of each step after the first two, and what measured_machine returns, both measured in turn."""
     path = trainer + ".steps"
     with open(path, "w") as output, subprocess.Popen(train_command(trainer, tokens, 1 << 20, ["--eval-interval", "0"]),
@@ -94,7 +100,9 @@ def measure(trainer, tokens, tokens_of_step, turn):
             time.sleep(turn)
             process.send_signal(signal.SIGSTOP)
         try:
-            time.sleep(2)  # the start and the first steps
+            while not step_seconds(path, tokens_of_step) and process.poll() is None:
+                time.sleep(0.5)
+            turn = max(options.turn, 6 * statistics.median(step_seconds(path, tokens_of_step) or [0]))
             run_for_a_turn()
             machine = given or measured_machine(run_for_a_turn)
             run_for_a_turn()
@@ -102,16 +110,13 @@ def measure(trainer, tokens, tokens_of_step, turn):
             process.kill()
     if process.returncode != -signal.SIGKILL:
         sys.exit(f"{trainer} ended with {process.returncode}")
-    events = [json.loads(line) for line in open(path) if line.endswith("}\n")]
-    seconds = [tokens_of_step / event["tokens_per_second"] for event in events
-               if event["event"] == "step" and event["step"] > 2]
+    seconds = step_seconds(path, tokens_of_step)
     # Without the steps that slept while the host was measured, for some seconds.
     return [each for each in seconds if each < 3 * statistics.median(seconds)], machine
 
 
 choose = random.Random(options.seed)
 given = (open(options.machine).read(), 1) if options.machine else None
-machine, quickest = given or measured_machine()
 errors, quick_errors = [], []
 begin = os.times().elapsed
 print(f"{'measured':>9} {'predicted':>9} {'error':>7} {'quickest':>9} {'predicted':>9} {'error':>7}  configuration")
@@ -125,7 +130,7 @@ while len(errors) < options.configurations and os.times().elapsed - begin < opti
         trainer, tokens = os.path.join(folder, "trainer"), random_tokens(folder, 2048)
         compile_trainer(arguments, trainer)
         size = math.prod(int(arguments[arguments.index(flag) + 1]) for flag in ("--batch-size", "--sequence-length"))
-        seconds, (machine, quickest) = measure(trainer, tokens, size, max(options.turn, 6 * predict(arguments, machine)))
+        seconds, (machine, quickest) = measure(trainer, tokens, size)
         predicted = predict(arguments, machine)
     measured, quick = statistics.median(seconds), sorted(seconds)[len(seconds) // 10]
     errors.append(predicted / measured - 1)
