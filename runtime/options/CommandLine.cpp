@@ -158,7 +158,8 @@ std::vector<std::string> CommandLine::unneeded() const {
   for (const Option &option : table)
     if (auto it = texts.find(option.name);
         it != texts.end() && !it->second.empty() &&
-        !findOption(table, option.name, unsigned(command)))
+        !findOption(table, option.name, unsigned(command)) &&
+        &option == findOption(table, option.name, mask()))
       names.push_back(option.name);
   return names;
 }

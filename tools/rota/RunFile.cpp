@@ -54,7 +54,9 @@ nlohmann::ordered_json runFile(RunOptions options,
     bool isKept = options.given.contains(option.name) &&
                   !contains(kOutputs, option.name) &&
                   !contains(kConditional, option.name);
-    if (!isKept && !isSet(settings, option.name))
+    // Rows of other verbs may have the same name.
+    bool isKey = &option == findOption(table, option.name, kRunFileVerbs);
+    if (!isKey || (!isKept && !isSet(settings, option.name)))
       continue;
     for (const auto &[name, value] : settings)
       if (name == option.name)

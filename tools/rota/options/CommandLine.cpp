@@ -298,8 +298,6 @@ static std::optional<Texts> textsOf(const Option &option,
 static std::optional<Ending> readRunFile(const std::string &path,
                                          const std::vector<Option> &table,
                                          RunOptions &options) {
-  constexpr unsigned verbs = Command::Train | Command::Compile | Command::Plan |
-                             Command::Probe | Command::Eval;
   std::optional<Ending> ending;
   auto report = [&](const mlir::rota::FileLocation &place,
                     const llvm::Twine &message) {
@@ -309,10 +307,11 @@ static std::optional<Ending> readRunFile(const std::string &path,
   if (!file)
     return ending;
   for (const auto &[key, value] : file->root().items()) {
-    const Option *option = findOption(table, key, verbs);
+    const Option *option = findOption(table, key, kRunFileVerbs);
     if (!option) {
       report(file->locationOf(key),
-             "unknown key '" + key + "'" + suggestion(table, key, verbs, ""));
+             "unknown key '" + key + "'" +
+                 suggestion(table, key, kRunFileVerbs, ""));
       return ending;
     }
     auto texts = textsOf(*option, value);

@@ -14,6 +14,12 @@ namespace rota {
 /// compiled or printed, and those of the trainer.
 std::vector<Option> optionTable(RunOptions &options);
 
+/// The verbs that a RUN.json serves. A key is the first row of that name that
+/// one of them takes.
+inline constexpr unsigned kRunFileVerbs = Command::Train | Command::Compile |
+                                          Command::Plan | Command::Probe |
+                                          Command::Eval;
+
 /// Checks what must fit together, once every option has its value; sets those
 /// that follow from the mesh and the schedule.
 OptionMistake checkOptions(RunOptions &options);
