@@ -46,6 +46,13 @@ Value constant(ImplicitLocOpBuilder &b, float value, int64_t width) {
   return arith::ConstantOp::create(b, attr);
 }
 
+Value stackArray(ImplicitLocOpBuilder &b, Type element, int64_t elements) {
+  constexpr unsigned cacheLine = 64;
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  return LLVM::AllocaOp::create(b, pointer, element, constant(b, elements),
+                                cacheLine);
+}
+
 Value address(ImplicitLocOpBuilder &b, Value pointer, Type element,
               Value index) {
   return LLVM::GEPOp::create(b, pointer.getType(), element, pointer,

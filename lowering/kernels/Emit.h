@@ -27,6 +27,11 @@ mlir::Value constant(mlir::ImplicitLocOpBuilder &b, int64_t value);
 mlir::Value constant(mlir::ImplicitLocOpBuilder &b, float value,
                      int64_t width = 0);
 
+/// The address of an uninitialized array on the stack, at a cache line. In the
+/// function's first block.
+mlir::Value stackArray(mlir::ImplicitLocOpBuilder &b, mlir::Type element,
+                       int64_t elements);
+
 /// The address of the element with this (i64) index of an array of `element`.
 mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
                     mlir::Type element, mlir::Value index);

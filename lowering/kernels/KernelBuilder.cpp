@@ -14,8 +14,6 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-static constexpr unsigned kCacheLine = 64;
-
 static unsigned bytesOf(Type element) {
   return element.getIntOrFloatBitWidth() / 8;
 }
@@ -36,10 +34,7 @@ Memory KernelBuilder::argument(unsigned i, Type element) {
 Memory KernelBuilder::local(int64_t elements, Type element) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(entry);
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  return {
-      LLVM::AllocaOp::create(b, pointer, element, i64(elements), kCacheLine),
-      element};
+  return {stackArray(b, element, elements), element};
 }
 
 Value KernelBuilder::address(Memory memory, Value index) {

@@ -49,6 +49,16 @@ SmallVector<ReduceOp> RowBody::getReductions(int pass) const {
   return reductions;
 }
 
+SmallVector<Value> RowBody::getColumnRoots(int pass) const {
+  SmallVector<Value> roots;
+  for (ReduceOp reduce : getReductions(pass))
+    roots.push_back(reduce.getInput());
+  if (pass == passes - 1)
+    llvm::copy_if(getResults(), std::back_inserter(roots),
+                  [](Value value) { return rankOf(value) == 1; });
+  return roots;
+}
+
 FailureOr<RowBody> RowBody::get(mlir::rota::KernelOp kernel) {
   RowBody body(kernel);
   if (failed(body.check()))

@@ -36,6 +36,8 @@ public:
   bool isSum(unsigned result) const;
   /// The reductions along the row that pass `pass` computes.
   llvm::SmallVector<mlir::rota::ReduceOp> getReductions(int pass) const;
+  /// The values of the columns that pass `pass` reduces or stores.
+  llvm::SmallVector<mlir::Value> getColumnRoots(int pass) const;
 
   /// 1 for a row's columns, 0 for one value per row.
   static int64_t rankOf(mlir::Value value);

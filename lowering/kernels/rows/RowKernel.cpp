@@ -14,6 +14,10 @@ void RowKernel::begin(ImplicitLocOpBuilder &b, ValueRange operands,
                       ArrayRef<bool> flags) {
   accumulate.assign(flags.begin(), flags.end());
   values.begin(b, operands);
+  keptRows.clear();
+  for (const KeptValue &each : kept)
+    keptRows.push_back(
+        stackArray(b, RowBody::elementOf(each.value), body.getColumns()));
 }
 
 void RowKernel::emitRow(ImplicitLocOpBuilder &b, Value row,
@@ -27,29 +31,22 @@ void RowKernel::emitRow(ImplicitLocOpBuilder &b, Value row,
 void RowKernel::emitPass(ImplicitLocOpBuilder &b, int pass, Value row,
                          ValueRange results) {
   SmallVector<ReduceOp> reductions = body.getReductions(pass);
-  bool storing = pass == body.getPasses() - 1;
-
   llvm::DenseSet<Value> seen;
-  for (ReduceOp reduce : reductions)
-    values.emitScalarsOf(b, reduce.getInput(), row, seen);
-  if (storing)
-    for (Value value : body.getResults())
-      if (RowBody::rankOf(value) == 1)
-        values.emitScalarsOf(b, value, row, seen);
+  for (Value root : body.getColumnRoots(pass))
+    values.emitScalarsOf(b, root, row, seen);
 
   SmallVector<Value> totals(reductions.size());
   for (const Segment &segment : segments(body.getColumns()))
-    emitSegment(b, segment, reductions, storing, row, results, totals);
+    emitSegment(b, segment, reductions, pass, row, results, totals);
   for (auto [reduce, total] : llvm::zip(reductions, totals))
     values.setTotal(b, reduce, total);
 }
 
 void RowKernel::emitSegment(ImplicitLocOpBuilder &b, const Segment &segment,
-                            ArrayRef<ReduceOp> reductions, bool storing,
-                            Value row, ValueRange results,
-                            MutableArrayRef<Value> totals) {
+                            ArrayRef<ReduceOp> reductions, int pass, Value row,
+                            ValueRange results, MutableArrayRef<Value> totals) {
   auto emitColumns = [&](Value column, ValueRange carried) {
-    RowValues::Values atColumns;
+    RowValues::Values atColumns = loadKept(b, pass, column, segment.width);
     Place place{row, column, segment.width, 0, &atColumns};
     SmallVector<Value> next;
     for (auto [index, op] : llvm::enumerate(reductions)) {
@@ -59,7 +56,8 @@ void RowKernel::emitSegment(ImplicitLocOpBuilder &b, const Segment &segment,
                          ? part
                          : combineParts(b, reduce, carried[index], part));
     }
-    if (storing)
+    storeKept(b, pass, place);
+    if (pass == body.getPasses() - 1)
       emitResults(b, /*rank=*/1, place, results);
     return next;
   };
@@ -81,6 +79,27 @@ void RowKernel::emitSegment(ImplicitLocOpBuilder &b, const Segment &segment,
     });
     total = total ? combineParts(b, op, total, part) : part;
   }
+}
+
+RowValues::Values RowKernel::loadKept(ImplicitLocOpBuilder &b, int pass,
+                                      Value column, int64_t width) {
+  RowValues::Values loaded;
+  for (auto [each, row] : llvm::zip_equal(kept, keptRows)) {
+    if (each.pass >= pass)
+      continue;
+    Type element = RowBody::elementOf(each.value);
+    Value value = load(b, row, element, column, width);
+    loaded[each.value] = element.isBF16() ? RowValues::Emitted{{}, value}
+                                          : RowValues::Emitted{value, {}};
+  }
+  return loaded;
+}
+
+void RowKernel::storeKept(ImplicitLocOpBuilder &b, int pass,
+                          const Place &place) {
+  for (auto [each, row] : llvm::zip_equal(kept, keptRows))
+    if (each.pass == pass)
+      store(b, values.stored(b, each.value, place), row, place.column);
 }
 
 void RowKernel::emitResults(ImplicitLocOpBuilder &b, int64_t rank,

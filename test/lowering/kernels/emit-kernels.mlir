@@ -65,3 +65,35 @@ func.func @f(%x: tensor<600x32xf32>) -> tensor<32xf32> {
   %y = rota.launch @sum rows = 600 (%x) : (tensor<600x32xf32>) -> tensor<32xf32>
   return %y : tensor<32xf32>
 }
+
+// -----
+
+// An exponential waits on the stack from the pass that sums it to the one that
+// divides it; a difference is computed again.
+// CHECK-LABEL: func @kernel_softmax_0
+// CHECK: %[[KEPT:.*]] = llvm.alloca %{{.*}} x f32 {alignment = 64 : i64}
+// CHECK: arith.maximumf
+// CHECK: arith.subf
+// CHECK: %[[EXP:.*]] = math.exp
+// CHECK: %[[TO:.*]] = llvm.getelementptr %[[KEPT]]
+// CHECK: llvm.store %[[EXP]], %[[TO]]
+// CHECK-NOT: math.exp
+// CHECK: %[[FROM:.*]] = llvm.getelementptr %[[KEPT]]
+// CHECK: %[[AGAIN:.*]] = llvm.load %[[FROM]]
+// CHECK-NOT: math.exp
+// CHECK: arith.divf %[[AGAIN]],
+rota.kernel @softmax operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+^bb0(%x: tensor<32xf32>):
+  %max = rota.reduce max %x dims [0] : tensor<32xf32> -> tensor<f32>
+  %m = rota.broadcast %max dims [] : tensor<f32> -> tensor<32xf32>
+  %d = arith.subf %x, %m : tensor<32xf32>
+  %e = math.exp %d : tensor<32xf32>
+  %sum = rota.reduce sum %e dims [0] : tensor<32xf32> -> tensor<f32>
+  %s = rota.broadcast %sum dims [] : tensor<f32> -> tensor<32xf32>
+  %y = arith.divf %e, %s : tensor<32xf32>
+  rota.yield %y : tensor<32xf32>
+}
+func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
+  %y = rota.launch @softmax rows = 6 (%x) : (tensor<6x32xf32>) -> tensor<6x32xf32>
+  return %y : tensor<6x32xf32>
+}
