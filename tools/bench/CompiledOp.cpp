@@ -19,7 +19,15 @@ using namespace mlir;
 
 namespace rota::bench {
 
-CompiledOp::CompiledOp() : context(MLIRContext::Threading::DISABLED) {
+/// The arithmetic of fused kernels has costs, too.
+static DialectRegistry withCosts() {
+  DialectRegistry registry;
+  mlir::rota::registerArithModels(registry);
+  return registry;
+}
+
+CompiledOp::CompiledOp()
+    : context(withCosts(), MLIRContext::Threading::DISABLED) {
   context.loadDialect<mlir::rota::RotaDialect>();
 }
 CompiledOp::~CompiledOp() = default;
