@@ -64,6 +64,8 @@ struct Cost {
   ProductSize product = {};
   /// Exponentials, divisions, roots and the like among `flops`.
   double specialFunctions = 0;
+  /// Numbers that are rounded to a type narrower than f32.
+  double roundings = 0;
 
   double bytes() const { return bytesRead + bytesWritten; }
   /// Adds work and bytes, whatever their form.

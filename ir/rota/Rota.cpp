@@ -98,5 +98,6 @@ Cost &Cost::operator+=(const Cost &other) {
   bytesRead += other.bytesRead;
   bytesWritten += other.bytesWritten;
   specialFunctions += other.specialFunctions;
+  roundings += other.roundings;
   return *this;
 }

@@ -87,8 +87,11 @@ Cost mlir::rota::streamingCost(Operation *op, double flops,
   cost.specialFunctions = specialFunctions;
   for (Value operand : op->getOperands())
     cost.bytesRead += bytesOf(operand);
-  for (Value result : op->getResults())
+  for (Value result : op->getResults()) {
     cost.bytesWritten += bytesOf(result);
+    if (flops > 0 && getElementTypeOrSelf(result).isBF16())
+      cost.roundings += elementsOf(result);
+  }
   return cost;
 }
 

@@ -32,7 +32,8 @@ FactorRule elementwiseFactorRule(
 FactorRule withPadding(FactorRule rule);
 
 /// `flops` operations, `specialFunctions` of them exponentials, divisions and
-/// the like, and the bytes of all operands and results once each.
+/// the like, and the bytes of all operands and results once each. What is
+/// computed is rounded where a result is bf16.
 Cost streamingCost(Operation *op, double flops, double specialFunctions = 0);
 /// The operations of `product`, and the same bytes.
 Cost productCost(Operation *op, const ProductSize &product);

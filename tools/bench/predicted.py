@@ -23,8 +23,8 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("machine", nargs="?", help="the file that `rota machine measure -o` wrote, for all configurations")
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--turn", type=float, default=3, help="seconds that a trainer runs at a time, at least six steps")
-parser.add_argument("--measure", default="48", help="seconds in which the host is measured, in five turns")
+parser.add_argument("--turn", type=float, default=1, help="seconds of a turn, at least six steps")
+parser.add_argument("--measure", default="80", help="seconds in which the host is measured, of which the trainer has half")
 parser.add_argument("--seconds", type=float, default=1e9, help="no configuration begins after this time")
 options = parser.parse_args()
 
@@ -55,24 +55,22 @@ def draw(choose):
     return choose.choice(list(FAMILIES)), arguments
 
 
-def measured_machine(between):
+def measured_machine(turn, between):
     """The text of the file of this host as it is now, and the pace of the quickest tenth of the measurement as a share of the
-    median pace. Calls `between` after each round but the last, while nothing is measured."""
-    quickest = 1
+    median pace. Calls `between` after each `turn` seconds, while nothing is measured."""
     with temporary() as folder:
         path = os.path.join(folder, "here.json")
         command = [ROTA, "machine", "measure", "-o", path, "--seconds", options.measure]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            for line in process.stderr:
-                if "memory" in line and "round 1 " not in line:
-                    process.send_signal(signal.SIGSTOP)
-                    between()
-                    process.send_signal(signal.SIGCONT)
-                if pace := re.search(r"quickest tenth .* (\d+) %", line):
-                    quickest = int(pace[1]) / 100
+        with open(path + ".log", "w") as log, subprocess.Popen(command, stderr=log) as process:
+            while process.poll() is None:
+                time.sleep(turn)
+                process.send_signal(signal.SIGSTOP)
+                between()
+                process.send_signal(signal.SIGCONT)
         if process.returncode:
             sys.exit(f"{' '.join(command)} failed")
-        return open(path).read(), quickest
+        pace = re.search(r"quickest tenth .* (\d+) %", open(path + ".log").read())
+        return open(path).read(), int(pace[1]) / 100
 
 
 def predict(arguments, machine):
@@ -104,7 +102,7 @@ def measure(trainer, tokens, tokens_of_step):
                 time.sleep(0.5)
             turn = max(options.turn, 6 * statistics.median(step_seconds(path, tokens_of_step) or [0]))
             run_for_a_turn()
-            machine = given or measured_machine(run_for_a_turn)
+            machine = given or measured_machine(turn, run_for_a_turn)
             run_for_a_turn()
         finally:
             process.kill()

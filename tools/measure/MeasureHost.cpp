@@ -5,6 +5,7 @@
 #include "tools/measure/MeasureHost.h"
 #include "runtime/device/cpu/OneDnn.h"
 
+#include <algorithm>
 #include <ctime>
 #include <exception>
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ std::string processorName() {
 /// The source of each number.
 std::map<std::string, std::string> sourcesOf(const std::string &measured) {
   std::string attention = ": fitted to 64 and 512 tokens, heads of 64",
-              rows = ": fitted to normalization, gated activation and loss";
+              rows = ": fitted to normalization, activations and loss";
   return {
       {"cores", "the cores that rota may run on"},
       {"units", "the cores: each multiplies alone"},
@@ -58,8 +59,8 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
                                   "twice as fast as those in memory"},
       {"memory.copied_bytes_per_second", measured + ": memcpy"},
       {"memory.updated_bytes_per_second",
-       measured + ": a compiled kernel of 48 MiB whose result lies on its "
-                  "operand"},
+       measured + ": a compiled kernel whose results lie on three of its "
+                  "operands, 16 MiB each"},
       {"host", measured + ": as between ranks"},
       {"network", measured + ": all-gather, reduce-scatter and messages "
                              "between ranks as threads"},
@@ -111,6 +112,11 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
   result.steadiness = work.times.steadiness();
   result.freeShare = std::min(free, freeShare(request.cores));
   machine.sources = sourcesOf(measured);
+  if (request.cores > 1) {
+    machine.slowestCore = std::max(1.0, work.times.slowestCore());
+    machine.sources["slowest_core"] =
+        measured + ": a small product on all cores at once";
+  }
   if (machine.sharedLaunch > 0)
     machine.sources["shared_launch_seconds"] =
         measured + ": kernels that all cores share, beside their part of the "

@@ -82,7 +82,7 @@ std::optional<double> measureOp(HostRounds &host, const std::string &source,
   return host.times.add(source, own);
 }
 
-constexpr RowSizes kRows = {.tokens = 256, .width = 512, .vocabulary = 4096};
+constexpr RowSizes kRows = {.tokens = 512, .width = 512, .vocabulary = 4096};
 /// Two lengths: a query of the shorter one sees an eighth of the keys.
 constexpr AttentionSizes kShortAttention = {
     .batch = 32, .tokens = 64, .heads = 2, .headSize = 64};
@@ -156,7 +156,7 @@ bool measureRows(const std::string &type, mlir::rota::TypeRates &rates,
       return false;
     const mlir::rota::Cost &cost = kernel->cost;
     kernels.push_back({{kernel->bytes / bytesOfElement, cost.specialFunctions,
-                        cost.flops - cost.specialFunctions},
+                        otherOperations(cost)},
                        kernel->seconds});
   }
   // Nothing is faster than a product's operation.
@@ -257,16 +257,16 @@ std::optional<std::vector<Streamed>> measureStreams(HostRounds &host,
   return streams;
 }
 
-/// Bytes a second, of all cores, of a kernel whose result lies on its operand,
+/// Bytes a second, of all cores, of a kernel whose results lie on its operands,
 /// in memory; 0 where it cannot be compiled.
 double measureUpdates(HostRounds &host, double seconds) {
-  std::string source = negationSource(kRowsInMemory * 3 / 2);
+  std::string source = updateSource(kRowsInMemory / 2);
   CompiledOp *op = compile(host, source);
   if (!op)
     return 0;
   double own = secondsTogether(host.cores, seconds, [&](int) {
     auto memory = std::make_shared<OpMemory>(*op);
-    memory->places.back() = memory->places.front();
+    std::copy_n(memory->places.begin(), 3, memory->places.end() - 3);
     return [op, memory] {
       RotaContext context{};
       op->run(&context, memory->places);

@@ -86,7 +86,8 @@ enum class CoreUse { OneEach, Shared };
 PacedSeconds secondsOfForms(const ProductSize &size, int32_t type, CoreUse use,
                             HostRounds &host, double seconds) {
   llvm::ArrayRef<ProductForm> forms = formsOf(size);
-  double paces = 0, pace = 0; // what all take at the pace beside them
+  double paces = 0; // what all take at the pace beside them
+  Pace pace{std::vector<double>(host.cores)};
   for (ProductForm form : forms) {
     RotaGemm gemm = describe(size, form, type);
     auto make = [&](int thread) {
@@ -99,11 +100,12 @@ PacedSeconds secondsOfForms(const ProductSize &size, int32_t type, CoreUse use,
             : pacedShared(host.team, budget,
                           makeProduct(gemm, &host.team, host.products.front()),
                           makePace(host));
-    paces +=
-        (use == CoreUse::OneEach ? 1 : host.cores) * each.seconds / each.pace;
-    pace += each.pace / double(forms.size());
+    paces += (use == CoreUse::OneEach ? 1 : host.cores) * each.seconds /
+             each.pace.mean();
+    pace += each.pace;
   }
-  return {paces * pace, pace};
+  pace /= double(forms.size());
+  return {paces * pace.mean(), pace};
 }
 
 std::string nameOf(const ProductSize &size, llvm::StringRef type, CoreUse use) {

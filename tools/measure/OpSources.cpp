@@ -44,6 +44,11 @@ std::vector<std::string> rowSources(const std::string &type,
       function(fmt::format("%x: {0}, %u: {0}", wide),
                fmt::format("%y = rota.activation silu %x, %u : {0}", wide),
                "%y", wide),
+      function(fmt::format("%x: {0}, %b: {0}", x),
+               fmt::format("%s = arith.addf %x, %b : {0}\n"
+                           "%y = rota.activation gelu_tanh %s : {0}",
+                           x),
+               "%s, %y", x + ", " + x),
       function(fmt::format("%l: {0}, %t: {1}", logits, targets),
                fmt::format("%r:3 = rota.cross_entropy %l, %t : ({0}, {1}) -> "
                            "(tensor<f32>, tensor<f32>, {2})",
@@ -85,9 +90,14 @@ std::string additionSource(int64_t rows) {
                   fmt::format("%z = arith.addf %x, %y : {0}", x), "%z", x);
 }
 
-std::string negationSource(int64_t rows) {
+std::string updateSource(int64_t rows) {
   std::string x = matrix(rows, 1024, "f32");
-  return function("%x: " + x, "%z = arith.negf %x : " + x, "%z", x);
+  return function(fmt::format("%p: {0}, %m: {0}, %v: {0}, %g: {0}", x),
+                  fmt::format("%n = arith.addf %m, %g : {0}\n"
+                              "%w = arith.addf %v, %g : {0}\n"
+                              "%q = arith.subf %p, %n : {0}",
+                              x),
+                  "%q, %n, %w", x + ", " + x + ", " + x);
 }
 
 std::string arithmeticSource(int64_t rows, int operations) {

@@ -29,8 +29,9 @@ AttentionSources attentionSources(const std::string &type,
 /// An addition of rows of 1024 f32, whose time is that of memory.
 std::string additionSource(int64_t rows);
 
-/// Rows of 1024 f32 with the other sign.
-std::string negationSource(int64_t rows);
+/// What an optimizer does in memory: three tensors of rows of 1024 f32, changed
+/// by a fourth. The results are those of the first three operands.
+std::string updateSource(int64_t rows);
 
 /// One kernel of that many additions and as many products on each of rows of
 /// 1024 f32, whose time is that of its arithmetic.

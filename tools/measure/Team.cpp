@@ -16,6 +16,8 @@ namespace {
 /// A sample is at least this long: the clocks are read in some 100 ns.
 constexpr double kLeastSample = 300e-6;
 constexpr size_t kMostSamples = 200;
+/// A sample that takes so many times the median has met another program.
+constexpr double kInterrupted = 3;
 
 double wallSeconds() {
   return std::chrono::duration<double>(
@@ -28,6 +30,16 @@ double threadSeconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+/// The mean of samples without those that were interrupted. A step is long, so
+/// that it takes the mean of what its kernels take.
+double steadyMean(const std::vector<double> &samples) {
+  double most = kInterrupted * median(samples), sum = 0, count = 0;
+  for (double each : samples)
+    if (each <= most)
+      sum += each, count += 1;
+  return sum / count;
 }
 
 /// Times of `run` on a clock. It has run once before.
@@ -71,16 +83,34 @@ double harmonicMean(const std::vector<double> &values) {
 
 } // namespace
 
+double Pace::mean() const { return harmonicMean(cores); }
+
+Pace &Pace::operator+=(const Pace &other) {
+  for (size_t i = 0; i < cores.size(); ++i)
+    cores[i] += other.cores[i];
+  return *this;
+}
+
+Pace &Pace::operator/=(double count) {
+  for (double &each : cores)
+    each /= count;
+  return *this;
+}
+
 WallClock::WallClock() : begin(wallSeconds()) {}
 double WallClock::seconds() const { return wallSeconds() - begin; }
 
-double secondsTogether(int cores, double budget, const MakeWork &make) {
-  return pacedTogether(cores, budget, make, nullptr).seconds;
-}
+namespace {
+struct OnCores {
+  std::vector<double> seconds;
+  Pace pace; // empty: it was not asked for
+};
 
-PacedSeconds pacedTogether(int cores, double budget, const MakeWork &make,
-                           const MakeWork &makePace) {
-  std::vector<double> seconds(cores), paces(cores, 1.0);
+OnCores measureOnCores(int cores, double budget, const MakeWork &make,
+                       const MakeWork &makePace) {
+  OnCores result{std::vector<double>(cores), {}};
+  if (makePace)
+    result.pace.cores.resize(cores);
   std::barrier start(cores);
   // As ranks: memory that a thread keeps for its next work stays near.
   static const std::vector<MemoryNode> nodes = memoryNodes();
@@ -98,11 +128,23 @@ PacedSeconds pacedTogether(int cores, double budget, const MakeWork &make,
       throw;
     }
     start.arrive_and_wait();
-    double before = pace ? paceNow(pace) : 1;
-    seconds[thread] = median(sample(budget, work, threadSeconds));
-    paces[thread] = pace ? (before + paceNow(pace)) / 2 : 1;
+    double before = pace ? paceNow(pace) : 0;
+    result.seconds[thread] = steadyMean(sample(budget, work, threadSeconds));
+    if (pace)
+      result.pace.cores[thread] = (before + paceNow(pace)) / 2;
   });
-  return {harmonicMean(seconds), harmonicMean(paces)};
+  return result;
+}
+} // namespace
+
+double secondsTogether(int cores, double budget, const MakeWork &make) {
+  return harmonicMean(measureOnCores(cores, budget, make, nullptr).seconds);
+}
+
+PacedSeconds pacedTogether(int cores, double budget, const MakeWork &make,
+                           const MakeWork &makePace) {
+  OnCores measured = measureOnCores(cores, budget, make, makePace);
+  return {harmonicMean(measured.seconds), measured.pace};
 }
 
 double secondsShared(Cores &cores, double budget, const Repeated &work) {
@@ -113,10 +155,13 @@ double secondsShared(Cores &cores, double budget, const Repeated &work) {
 
 PacedSeconds pacedShared(Cores &cores, double budget, const Repeated &work,
                          const MakeWork &makePace) {
-  auto pace = [&] { return secondsTogether(cores.count(), 0, makePace); };
-  double before = pace();
+  auto paceNow = [&] {
+    return measureOnCores(cores.count(), 0, makePace, nullptr).seconds;
+  };
+  Pace pace{paceNow()};
   double seconds = secondsShared(cores, budget, work);
-  return {seconds, (before + pace()) / 2};
+  pace += {paceNow()};
+  return {seconds, pace /= 2};
 }
 
 double freeShare(int cores) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,14 +26,27 @@ using MakeWork = std::function<Repeated(int thread)>;
 
 /// Repeats work on `cores` threads at once: `make` is called on each thread.
 /// Returns the seconds in which each thread does its work once: the harmonic
-/// mean of the threads' medians. They are seconds of processor time, so that
+/// mean of the threads' mean times. They are seconds of processor time, so that
 /// other programs count less. Ends after some `budget` seconds, after one
 /// repetition at least.
 double secondsTogether(int cores, double budget, const MakeWork &make);
 
-/// Seconds of work, and of a fixed piece of work beside it.
+/// Seconds of a fixed piece of work on each of the cores at once.
+struct Pace {
+  std::vector<double> cores;
+
+  double mean() const; // in which all do as much together
+  double slowest() const {
+    return *std::max_element(cores.begin(), cores.end());
+  }
+  Pace &operator+=(const Pace &other);
+  Pace &operator/=(double count);
+};
+
+/// Seconds of work, and the pace beside it.
 struct PacedSeconds {
-  double seconds = 0, pace = 0;
+  double seconds = 0;
+  Pace pace;
 };
 
 /// As secondsTogether. Each thread does the work of `makePace` some times
@@ -73,19 +87,53 @@ public:
   /// same core, or on the other half of it, slows down alike. Returns the
   /// median of those with this name, at the median pace of all.
   double add(const std::string &name, const PacedSeconds &time) {
-    paces.push_back(time.pace);
-    return add(name, time.seconds / time.pace) * median(paces);
+    addPace(time.pace);
+    return add(name, time.seconds / time.pace.mean()) * median(ofTurns(meanOf));
   }
 
   /// The pace of the quickest tenth as a share of the median pace: 1 on a
   /// steady host.
   double steadiness() const {
-    return paces.empty() ? 1 : quantile(paces, 0.1) / median(paces);
+    std::vector<double> means = ofTurns(meanOf);
+    return means.empty() ? 1 : quantile(means, 0.1) / median(means);
+  }
+
+  /// What work takes until the slowest core has done it, by what it takes on
+  /// average.
+  double slowestCore() const {
+    std::vector<double> ratios = ofTurns(
+        [](const Turn &turn) { return turn.sum.slowest() / turn.sum.mean(); });
+    return ratios.empty() ? 1 : median(ratios);
   }
 
 private:
+  /// So many paces, one after another, take about as long as a step.
+  static constexpr size_t kTurn = 16;
+
+  struct Turn {
+    Pace sum;
+    size_t count = 0;
+  };
+
+  void addPace(const Pace &pace) {
+    if (turns.empty() || turns.back().count == kTurn)
+      turns.push_back({pace, 1});
+    else
+      turns.back().sum += pace, turns.back().count += 1;
+  }
+
+  static double meanOf(const Turn &turn) {
+    return turn.sum.mean() / double(turn.count);
+  }
+
+  template <typename Of> std::vector<double> ofTurns(const Of &of) const {
+    std::vector<double> values;
+    std::transform(turns.begin(), turns.end(), std::back_inserter(values), of);
+    return values;
+  }
+
   std::map<std::string, std::vector<double>> all;
-  std::vector<double> paces;
+  std::vector<Turn> turns;
 };
 
 /// Wall-clock time since it was made.

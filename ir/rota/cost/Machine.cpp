@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/rota/cost/Machine.h"
+#include "ir/rota/OpFamily.h"
 #include "ir/rota/Rota.h"
 #include "ir/rota/attention/SeenPairs.h"
 #include "ir/rota/experts/Experts.h"
@@ -119,6 +120,15 @@ double Machine::rateOf(WorkForm form, Type elementType) const {
   llvm_unreachable("every form is listed");
 }
 
+/// Operations of a rounding to bf16 beside the one that it counts as: hosts
+/// have no instruction that keeps denormals.
+static constexpr double kRoundingOperations = 6;
+
+double mlir::rota::otherOperations(const Cost &cost) {
+  return cost.flops - cost.specialFunctions +
+         kRoundingOperations * cost.roundings;
+}
+
 double Machine::secondsOfRows(const Cost &cost, Type elementType) const {
   double rate = rateOf(WorkForm::Rows, elementType);
   const TypeRates *rates = ratesOf(*this, nameOf(elementType));
@@ -127,7 +137,7 @@ double Machine::secondsOfRows(const Cost &cost, Type elementType) const {
   double elements =
       cost.bytes() /
       double(llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8));
-  return (cost.flops - cost.specialFunctions) / rate +
+  return otherOperations(cost) / rate +
          cost.specialFunctions / rates->specialFunctionsPerSecond +
          elements / rates->elementsPerSecond;
 }
@@ -165,21 +175,25 @@ static ProductSize computedSize(Operation *op, const ProductSize &size,
   return computed;
 }
 
-/// Whether a kernel is part of a parameter's update, which writes over the
-/// parameter and its states.
-static bool isOfUpdate(Operation *op) {
-  auto function = op->getParentOfType<func::FuncOp>();
-  if (!isa<LaunchOp>(op) || !function)
-    return false;
-  StringRef scalar = RotaDialect::ScalarAttrHelper::getNameStr();
-  return llvm::any_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
-    return bool(function.getArgAttr(i, scalar));
-  });
-}
-
-double Machine::secondsOfMemory(Operation *op, double bytes) const {
-  bool isUpdated = updatedPerSecond > 0 && bytes > cacheBytes && isOfUpdate(op);
-  return bytes / (isUpdated ? updatedPerSecond : reachedMemory(bytes));
+/// Seconds in which a host brings together the rows of each expert, which lie
+/// in several sequences, for a product or from it. Those in bf16 are multiplied
+/// where they lie.
+static double secondsOfGathering(const Machine &machine, Operation *op) {
+  auto seconds = [&](Value in, Value out) {
+    bool isGathered = shapeOf(in)[0] > 1 && !getElementTypeOrSelf(in).isBF16();
+    double moved = 2 * (bytesOf(in) + bytesOf(out));
+    return isGathered ? moved / machine.cacheBytesPerSecond : 0;
+  };
+  if (machine.cores == 0 || machine.cacheBytes == 0)
+    return 0;
+  return llvm::TypeSwitch<Operation *, double>(op)
+      .Case([&](GroupedProductOp product) {
+        return seconds(product.getRows(), product.getResult());
+      })
+      .Case([&](GroupedProductGradOp product) {
+        return seconds(product.getLhs(), product.getRhs());
+      })
+      .Default(0.0);
 }
 
 double Machine::secondsOfOp(Operation *op) const {
@@ -191,9 +205,9 @@ double Machine::secondsOfOp(Operation *op) const {
     return 0;
   Type type = op->getNumOperands() > 0 ? getElementTypeOrSelf(op->getOperand(0))
                                        : getElementTypeOrSelf(op->getResult(0));
-  double memory = secondsOfMemory(op, cost.bytes());
+  double memory = secondsOfMemory(op, cost);
   if (cost.form == WorkForm::Product)
-    return launch +
+    return launch + secondsOfGathering(*this, op) +
            std::max(memory,
                     secondsOfProduct(computedSize(op, cost.product, cores > 0),
                                      type));
@@ -249,29 +263,34 @@ Machine Machine::sharedBy(int64_t ranks) const {
   double sharing = cores > 1 ? 1 - std::log(sharers) / std::log(cores) : 0;
   part.sharedLaunch *= sharing;
   part.coresOfRank = double(cores) / sharers;
+  // Where there are more ranks than cores, other ranks work meanwhile.
+  double divisor = sharers;
+  if (ranks <= cores)
+    divisor *= std::pow(slowestCore, 1 - sharing);
+  part.slowestCore = 1;
   for (auto &[name, rates] : part.types) {
     rates.flopsPerSecond /= sharers;
-    rates.rowFlopsPerSecond /= sharers;
-    rates.attentionForward /= sharers;
-    rates.attentionBackward /= sharers;
-    rates.elementsPerSecond /= sharers;
-    rates.specialFunctionsPerSecond /= sharers;
+    rates.rowFlopsPerSecond /= divisor;
+    rates.attentionForward /= divisor;
+    rates.attentionBackward /= divisor;
+    rates.elementsPerSecond /= divisor;
+    rates.specialFunctionsPerSecond /= divisor;
     for (MeasuredProduct &product : rates.products) {
       double alone = product.flopsPerSecond,
              shared = rates.sharedProducts.empty()
                           ? alone
                           : measuredRate(rates.sharedProducts, product.size);
       product.flopsPerSecond =
-          alone * std::pow(shared / alone, sharing) / sharers;
+          alone * std::pow(shared / alone, sharing) / divisor;
     }
     rates.sharedProducts.clear();
   }
   part.units = std::max(1.0, units / sharers);
-  part.rowFlopsPerSecond /= sharers;
-  part.memoryBytesPerSecond /= sharers;
-  part.copiedPerSecond /= sharers;
-  part.updatedPerSecond /= sharers;
+  part.rowFlopsPerSecond /= divisor;
+  part.memoryBytesPerSecond /= divisor;
+  part.copiedPerSecond /= divisor;
+  part.updatedPerSecond /= divisor;
   part.cacheBytes /= sharers;
-  part.cacheBytesPerSecond /= sharers;
+  part.cacheBytesPerSecond /= divisor;
   return part;
 }

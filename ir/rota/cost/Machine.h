@@ -48,6 +48,10 @@ struct TypeRates {
   double elementsPerSecond = 0, specialFunctionsPerSecond = 0;
 };
 
+/// The operations of a host's kernel that are no exponentials, divisions and
+/// the like.
+double otherOperations(const Cost &cost);
+
 /// A level of the network: devices whose numbers have the same quotient by
 /// `devices` reach each other through it.
 struct NetworkLevel {
@@ -94,6 +98,9 @@ struct Machine {
   /// Seconds more of a kernel that the cores of a rank share.
   double sharedLaunch = 0;
   double coresOfRank = 1; // set by `sharedBy`
+  /// What equal work on all cores takes until the slowest has done it, by what
+  /// it takes on average: ranks wait for each other.
+  double slowestCore = 1;
 
   double memoryBytes = 0;             // of a device; 0: not said
   double memoryBytesPerSecond = 1e15; // peak
@@ -104,7 +111,8 @@ struct Machine {
   /// 0: as other kernels.
   double updatedPerSecond = 0;
   /// Tensors of a kernel with so many bytes in all are in a cache, which
-  /// kernels read and write at that rate. 0: no cache is known.
+  /// kernels read and write at that rate; on a host, each tensor of so many
+  /// bytes that only its function uses. 0: no cache is known.
   double cacheBytes = 0, cacheBytesPerSecond = 0;
   double hostBytesPerSecond = 1e10; // to or from host memory
   double hostLatency = 5e-6;        // seconds of such a copy
@@ -128,8 +136,8 @@ struct Machine {
   double peakOf(StringRef elementType) const; // "bf16"
 
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
-  /// Seconds in which an op's tensors of so many bytes are read and written.
-  double secondsOfMemory(Operation *op, double bytes) const;
+  /// Seconds in which an op's tensors are read and written.
+  double secondsOfMemory(Operation *op, const Cost &cost) const;
   /// Seconds of a kernel that is no product, of which `seconds` are its work:
   /// the cores of a rank share it where that is sooner.
   double secondsOfKernel(double seconds) const;

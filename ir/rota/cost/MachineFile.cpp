@@ -41,6 +41,7 @@ constexpr NumberRule devicesRule{"a whole number of devices", 0, 1e9, true};
 constexpr NumberRule tileRule{"a whole number of elements", 1, 1e6, true};
 constexpr NumberRule sizeRule{"a whole number of elements", 1, 1e12, true};
 constexpr NumberRule keysRule{"a number of keys", 0, 1e6};
+constexpr NumberRule slowestRule{"a ratio of times", 1, 100};
 constexpr NumberRule depthRule{"a number of elements", 0, 1e6};
 
 constexpr StringRef elementTypes[] = {"bf16", "f16", "f32", "f64"};
@@ -112,6 +113,8 @@ void visitMachine(Visitor &visitor, Machine &machine) {
   visitor.number("launch_seconds", machine.launch, launchRule);
   if (visitor.isGiven("shared_launch_seconds", machine.sharedLaunch > 0))
     visitor.number("shared_launch_seconds", machine.sharedLaunch, launchRule);
+  if (visitor.isGiven("slowest_core", machine.slowestCore > 1))
+    visitor.number("slowest_core", machine.slowestCore, slowestRule);
   visitor.object("memory", [&] {
     visitor.number("bytes", machine.memoryBytes, memoryRule);
     visitor.number("bytes_per_second", machine.memoryBytesPerSecond,

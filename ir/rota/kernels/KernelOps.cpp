@@ -153,7 +153,10 @@ Cost LaunchOp::getCost() {
       if (auto priced = dyn_cast<CostOpInterface>(op))
         row += priced.getCost();
   auto rows = double(getRows());
-  return streamingCost(*this, rows * row.flops, rows * row.specialFunctions);
+  Cost cost =
+      streamingCost(*this, rows * row.flops, rows * row.specialFunctions);
+  cost.roundings = rows * row.roundings;
+  return cost;
 }
 
 bool LaunchOp::canAccumulate(unsigned) { return true; }

@@ -64,7 +64,8 @@ TEST(Team, EachThreadHasAPaceBesideItsWork) {
             sum = sum + i;
         };
       });
-  EXPECT_GT(time.pace, 0);
+  EXPECT_GT(time.pace.mean(), 0);
+  EXPECT_GE(time.pace.slowest(), time.pace.mean());
   for (int thread = 0; thread < kThreads; ++thread) {
     EXPECT_GT(before[thread], 0);
     EXPECT_EQ(paces[thread], 2 * before[thread]);
@@ -73,10 +74,26 @@ TEST(Team, EachThreadHasAPaceBesideItsWork) {
 
 TEST(Team, TimesOfASlowMomentCountAtThePaceOfAll) {
   MedianTimes times;
-  EXPECT_EQ(times.add("a", PacedSeconds{6, 2}), 6);
-  EXPECT_EQ(times.add("b", PacedSeconds{1, 4}), 0.25 * 4);
-  EXPECT_EQ(times.add("c", PacedSeconds{1, 1}), 1 * 2);
-  EXPECT_EQ(times.add("a", PacedSeconds{2, 1}), 3 * 2); // of 3 and 2
+  EXPECT_EQ(times.add("a", PacedSeconds{6, {{2}}}), 3 * 2);
+  EXPECT_EQ(times.add("b", PacedSeconds{1, {{4}}}), 0.25 * 3); // of 2 and 4
+  EXPECT_EQ(times.add("a", PacedSeconds{9, {{3}}}), 3 * 3);    // of 2, 4 and 3
+}
+
+TEST(Team, APaceIsThatOfSixteenInARow) {
+  MedianTimes times;
+  for (int i = 0; i < 16; ++i)
+    times.add("a", PacedSeconds{1, {{i == 0 ? 17.0 : 1.0}}}); // 2 on average
+  for (int i = 0; i < 32; ++i)
+    times.add("a", PacedSeconds{1, {{4}}});
+  EXPECT_EQ(times.steadiness(), 0.5);
+  EXPECT_EQ(times.add("b", PacedSeconds{4, {{4}}}), 4);
+}
+
+TEST(Team, RanksWaitForTheSlowestCore) {
+  MedianTimes times;
+  EXPECT_EQ(times.slowestCore(), 1);
+  times.add("a", PacedSeconds{1, {{1, 3}}}); // together as two cores of 1.5
+  EXPECT_EQ(times.slowestCore(), 2);
 }
 
 TEST(Team, FreeShareIsAShare) {
