@@ -282,10 +282,16 @@ TEST(Machine, SharingCostsLessTheMoreRanksThereAre) {
     return machine.sharedBy(ranks).secondsOfProduct(size, bf16);
   };
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);
-  // Four cores a rank: half of the logarithm of what sharing costs.
-  EXPECT_DOUBLE_EQ(secondsOf(4), size.flops() / (32 / 4));
+  // Four cores a rank: half of what sharing costs.
+  EXPECT_DOUBLE_EQ(secondsOf(4),
+                   4 * (size.flops() / 16 + size.flops() / 64) / 2);
   EXPECT_DOUBLE_EQ(secondsOf(16), size.flops() / (64 / 16));
   EXPECT_DOUBLE_EQ(secondsOf(64), secondsOf(16));
+  // Sizes in the middle say what sharing costs; one core alone may be sooner.
+  rates.sharedProducts = {{size, 1}, {size, 16}, {size, 64}};
+  EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);
+  rates.sharedProducts = {{size, 1}};
+  EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / (64 / 16));
   EXPECT_EQ(machine.sharedBy(1).secondsOfKernel(8), 1 + 8 + 4);
   EXPECT_EQ(machine.sharedBy(4).secondsOfKernel(8), 1 + 8 + 2);
   EXPECT_EQ(machine.sharedBy(16).secondsOfKernel(8), 1 + 8);

@@ -255,6 +255,22 @@ double Machine::secondsOfMessage(double bytes, const MeshGroup &group) const {
   return level.latency + bytes / level.reached();
 }
 
+/// Seconds that a product takes longer where all cores share it: the median of
+/// the sizes that are measured so. It is about the same for all, so that a few
+/// sizes say it.
+static double secondsOfSharing(const TypeRates &rates) {
+  SmallVector<double> longer;
+  for (const MeasuredProduct &shared : rates.sharedProducts)
+    longer.push_back(shared.size.flops() / shared.flopsPerSecond -
+                     shared.size.flops() /
+                         measuredRate(rates.products, shared.size));
+  if (longer.empty())
+    return 0;
+  auto *middle = longer.begin() + longer.size() / 2;
+  std::nth_element(longer.begin(), middle, longer.end());
+  return std::max(0.0, *middle);
+}
+
 Machine Machine::sharedBy(int64_t ranks) const {
   Machine part = *this;
   if (cores == 0)
@@ -275,13 +291,13 @@ Machine Machine::sharedBy(int64_t ranks) const {
     rates.attentionBackward /= divisor;
     rates.elementsPerSecond /= divisor;
     rates.specialFunctionsPerSecond /= divisor;
+    double longer = sharing * secondsOfSharing(rates);
     for (MeasuredProduct &product : rates.products) {
-      double alone = product.flopsPerSecond,
-             shared = rates.sharedProducts.empty()
-                          ? alone
-                          : measuredRate(rates.sharedProducts, product.size);
+      double alone = product.flopsPerSecond, flops = product.size.flops();
+      // One core alone may be sooner.
       product.flopsPerSecond =
-          alone * std::pow(shared / alone, sharing) / divisor;
+          std::max(flops / (flops / alone + longer), alone / part.coresOfRank) /
+          divisor;
     }
     rates.sharedProducts.clear();
   }
