@@ -35,9 +35,9 @@ static int instructionsOf(Operation *op) {
 }
 
 namespace {
-class Choice {
+class KeptChoice {
 public:
-  explicit Choice(const RowBody &body) : body(body) {
+  explicit KeptChoice(const RowBody &body) : body(body) {
     for (int pass = 0; pass < body.getPasses(); ++pass)
       for (Value root : body.getColumnRoots(pass))
         setFirstPass(root, pass);
@@ -118,7 +118,7 @@ private:
 } // namespace
 
 SmallVector<KeptValue> keptValues(const RowBody &body) {
-  return Choice(body).values();
+  return KeptChoice(body).values();
 }
 
 } // namespace rota::lowering
