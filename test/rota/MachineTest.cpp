@@ -158,16 +158,38 @@ TEST(Machine, AGradientThatItsProductAddsHasNoPriceOfItsOwn) {
   EXPECT_EQ(seconds, (std::vector<double>{0, 3 * 4 * 32}));
 }
 
-TEST(Machine, AnUpdateWritesOverWhatItReads) {
-  mlir::MLIRContext context;
-  context.loadDialect<RotaDialect, mlir::func::FuncDialect,
-                      mlir::arith::ArithDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+/// Functions that launch a kernel `minus` on rows of eight f32.
+class LaunchModule {
+public:
+  explicit LaunchModule(const std::string &functions) {
+    context.loadDialect<RotaDialect, mlir::func::FuncDialect,
+                        mlir::arith::ArithDialect>();
+    module = mlir::parseSourceString<mlir::ModuleOp>(R"(
     rota.kernel @minus operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
     ^bb0(%x: tensor<8xf32>):
       %y = arith.negf %x : tensor<8xf32>
       rota.yield %y : tensor<8xf32>
-    }
+    })" + functions,
+                                                     &context);
+  }
+
+  /// Seconds of the launches, in their order.
+  std::vector<double> secondsOn(const Machine &machine) {
+    std::vector<double> list;
+    EXPECT_TRUE(module);
+    if (module)
+      module->walk(
+          [&](LaunchOp op) { list.push_back(machine.secondsOfOp(op)); });
+    return list;
+  }
+
+private:
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+TEST(Machine, AnUpdateWritesOverWhatItReads) {
+  LaunchModule launches(R"(
     func.func @update(%x: tensor<4x8xf32>, %rate: tensor<f32> {rota.scalar = #rota.scalar<learning_rate>}) -> tensor<4x8xf32> {
       %y = rota.launch @minus rows = 4 (%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       return %y : tensor<4x8xf32>
@@ -175,58 +197,40 @@ TEST(Machine, AnUpdateWritesOverWhatItReads) {
     func.func @other(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
       %y = rota.launch @minus rows = 4 (%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       return %y : tensor<4x8xf32>
-    })",
-                                                        &context);
-  ASSERT_TRUE(module);
+    })");
   Machine machine;
   machine.cores = 2;
   machine.memoryBytesPerSecond = 2;
-  auto seconds = [&](const Machine &machine) {
-    std::vector<double> list;
-    module->walk([&](LaunchOp op) { list.push_back(machine.secondsOfOp(op)); });
-    return list;
-  };
   // A line is read before it is written: three transfers instead of the four
   // for three tensors in which the rate is measured.
   double tensor = 4 * 32, streamed = 3 * tensor * 3 / 4 / 2;
-  EXPECT_EQ(seconds(machine), (std::vector<double>{streamed, streamed}));
+  EXPECT_EQ(launches.secondsOn(machine),
+            (std::vector<double>{streamed, streamed}));
   machine.updatedPerSecond = 4;
-  EXPECT_EQ(seconds(machine), (std::vector<double>{2 * tensor / 4, streamed}));
+  EXPECT_EQ(launches.secondsOn(machine),
+            (std::vector<double>{2 * tensor / 4, streamed}));
   EXPECT_EQ(machine.sharedBy(2).updatedPerSecond, 2);
 }
 
 TEST(Machine, ACacheHoldsWhatAFunctionHasJustMade) {
-  mlir::MLIRContext context;
-  context.loadDialect<RotaDialect, mlir::func::FuncDialect,
-                      mlir::arith::ArithDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
-    rota.kernel @minus operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
-    ^bb0(%x: tensor<8xf32>):
-      %y = arith.negf %x : tensor<8xf32>
-      rota.yield %y : tensor<8xf32>
-    }
+  LaunchModule launches(R"(
     func.func @f(%x: tensor<4x8xf32>) -> tensor<2x2x8xf32> {
       %a = rota.launch @minus rows = 4 (%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       %b = rota.launch @minus rows = 4 (%a) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       %c = rota.launch @minus rows = 4 (%b) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       %d = rota.reshape %c : tensor<4x8xf32> -> tensor<2x2x8xf32>
       return %d : tensor<2x2x8xf32>
-    })",
-                                                        &context);
-  ASSERT_TRUE(module);
+    })");
   Machine machine;
   machine.cores = 2;
   machine.memoryBytesPerSecond = 2;
   double tensor = 4 * 32, cached = tensor / 8, read = tensor * 3 / 4 / 2;
   machine.cacheBytes = tensor, machine.cacheBytesPerSecond = 8;
-  std::vector<double> seconds;
-  module->walk(
-      [&](LaunchOp op) { seconds.push_back(machine.secondsOfOp(op)); });
-  EXPECT_EQ(seconds, (std::vector<double>{read + cached, 2 * cached,
-                                          cached + 2 * read}));
+  EXPECT_EQ(
+      launches.secondsOn(machine),
+      (std::vector<double>{read + cached, 2 * cached, cached + 2 * read}));
   machine.cacheBytes = tensor - 1;
-  module->walk(
-      [&](LaunchOp op) { EXPECT_EQ(machine.secondsOfOp(op), 3 * read); });
+  EXPECT_EQ(launches.secondsOn(machine), std::vector<double>(3, 3 * read));
 }
 
 TEST(Machine, AQueryTakesMoreKeysThanItSees) {

@@ -155,12 +155,12 @@ double secondsShared(Cores &cores, double budget, const Repeated &work) {
 
 PacedSeconds pacedShared(Cores &cores, double budget, const Repeated &work,
                          const MakeWork &makePace) {
-  auto paceNow = [&] {
+  auto paceOfCores = [&] {
     return measureOnCores(cores.count(), 0, makePace, nullptr).seconds;
   };
-  Pace pace{paceNow()};
+  Pace pace{paceOfCores()};
   double seconds = secondsShared(cores, budget, work);
-  pace += {paceNow()};
+  pace += {paceOfCores()};
   return {seconds, pace /= 2};
 }
 

@@ -6,8 +6,6 @@
 #include "ir/rota/experts/Experts.h"
 #include "runtime/GroupedAbi.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
