@@ -474,9 +474,12 @@ TEST(Trainer, TraceAndProfileNameActionsTasksAndKernels) {
     if (row["name"] == "scale_row")
       EXPECT_EQ(row["bytes"], (1 + 4) * 2 * 2 * kSequence * 2 * kEmbed * 4);
   json trace = json::parse(folder.read("trace.json"));
-  std::set<std::string> names;
+  std::map<std::string, double> ends; // of the first action of that name
   for (const json &event : trace["traceEvents"])
-    names.insert(event["name"]);
-  EXPECT_TRUE(names.count("1B1"));
-  EXPECT_TRUE(names.count("0SEND_F1"));
+    if (event["ph"] == "X")
+      ends.try_emplace(event["name"],
+                       event["ts"].get<double>() + event["dur"].get<double>());
+  EXPECT_TRUE(ends.count("1B1"));
+  // Ranks of a process have one clock: a message ends on both at once.
+  EXPECT_NEAR(ends.at("0SEND_F1"), ends.at("1RECV_F1"), 2); // us
 }

@@ -10,10 +10,10 @@ namespace rota {
 ActionTimes::ActionTimes(Rank &rank, int64_t tracedRuns)
     : rank(rank), tracedRuns(tracedRuns),
       seconds(rank.stage().actions.size(), 0.0), firstSeconds(seconds) {
-  if (tracedRuns > 0)
-    decideTogether(rank, {true}); // no rank returns before all are here
-  transferOrigin = rank.communicator().now();
-  computeOrigin = rank.device().secondsAt(rank.device().mark());
+  double met = tracedRuns > 0 ? meetingTime(rank) : rank.host().now();
+  double ago = rank.host().now() - met;
+  transferOrigin = rank.communicator().now() - ago;
+  computeOrigin = rank.device().secondsAt(rank.device().mark()) - ago;
 }
 
 void ActionTimes::beginRun(bool trains) {

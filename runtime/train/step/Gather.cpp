@@ -29,6 +29,11 @@ std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
   return all;
 }
 
+double meetingTime(Rank &rank) {
+  std::vector<double> own = {0.0}, all;
+  return rank.host().wait(startNumbers(rank, rank.everyone(), own, all)).end;
+}
+
 NumberGather::NumberGather(Rank &rank)
     : rank(rank), numbers(std::make_shared<Numbers>()) {
   rank.keep(numbers);

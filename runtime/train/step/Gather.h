@@ -39,6 +39,10 @@ private:
   bool open = false;
 };
 
+/// Waits for all ranks. When the last one came, on the clock of `rank.host()`:
+/// one point in time for the ranks of a process.
+double meetingTime(Rank &rank);
+
 /// The `own` of every rank, on rank 0; nothing on the others.
 std::vector<std::string> gatherTexts(Rank &rank, const std::string &own);
 
