@@ -287,10 +287,15 @@ TEST(Machine, SharingCostsLessTheMoreRanksThereAre) {
   };
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);
   // Four cores a rank: half of what sharing costs.
-  EXPECT_DOUBLE_EQ(secondsOf(4),
-                   4 * (size.flops() / 16 + size.flops() / 64) / 2);
+  double longer = size.flops() / 16 - size.flops() / 64;
+  EXPECT_DOUBLE_EQ(secondsOf(4), size.flops() / (64 / 4) + longer / 2);
   EXPECT_DOUBLE_EQ(secondsOf(16), size.flops() / (64 / 16));
   EXPECT_DOUBLE_EQ(secondsOf(64), secondsOf(16));
+  // It costs the same for sizes between those that are measured.
+  rates.products.push_back({{1, 32, 32, 32}, 64});
+  ProductSize between{1, 16, 16, 16};
+  EXPECT_DOUBLE_EQ(machine.sharedBy(1).secondsOfProduct(between, bf16),
+                   between.flops() / 64 + longer);
   // Sizes in the middle say what sharing costs; one core alone may be sooner.
   rates.sharedProducts = {{size, 1}, {size, 16}, {size, 64}};
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);

@@ -87,8 +87,11 @@ static double measuredRate(const std::vector<MeasuredProduct> &products,
 double Machine::secondsOfProduct(const ProductSize &size,
                                  Type elementType) const {
   const TypeRates *rates = ratesOf(*this, nameOf(elementType));
-  if (rates && !rates->products.empty())
-    return size.flops() / measuredRate(rates->products, size);
+  if (rates && !rates->products.empty()) {
+    double seconds = size.flops() / measuredRate(rates->products, size);
+    // One core alone may be sooner.
+    return std::min(seconds + rates->sharedLonger, seconds * coresOfRank);
+  }
   double unitPeak = ::peakOf(*this, rates) * productEfficiency / units;
   ProductSize turned = size;
   std::swap(turned.m, turned.n);
@@ -289,14 +292,9 @@ Machine Machine::sharedBy(int64_t ranks) const {
     rates.attentionBackward /= divisor;
     rates.elementsPerSecond /= divisor;
     rates.specialFunctionsPerSecond /= divisor;
-    double longer = sharing * secondsOfSharing(rates);
-    for (MeasuredProduct &product : rates.products) {
-      double alone = product.flopsPerSecond, flops = product.size.flops();
-      // One core alone may be sooner.
-      product.flopsPerSecond =
-          std::max(flops / (flops / alone + longer), alone / part.coresOfRank) /
-          divisor;
-    }
+    rates.sharedLonger = sharing * secondsOfSharing(rates);
+    for (MeasuredProduct &product : rates.products)
+      product.flopsPerSecond /= divisor;
     rates.sharedProducts.clear();
   }
   part.units = std::max(1.0, units / sharers);

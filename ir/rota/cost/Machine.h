@@ -36,6 +36,9 @@ struct TypeRates {
   /// Products that are each divided among all cores of a host, where they are
   /// known; those of `products` have a core of their own.
   std::vector<MeasuredProduct> sharedProducts;
+  /// Seconds that a product takes longer where the cores of a rank share it;
+  /// set by `Machine::sharedBy`.
+  double sharedLonger = 0;
   /// Rates of attention and of kernels that are no products, where they are
   /// known by type; 0: the machine's.
   double attentionForward = 0, attentionBackward = 0, rowFlopsPerSecond = 0;
