@@ -1,31 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of random configurations on this host beside those that `rota plan` predicts for the machine that `rota machine
-measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. A host's speed may drift
-by more than predictions err, so each configuration is trained and the host is measured in turn, for some seconds each: one
-process sleeps while the other works. The measured time is the median of the steps after the first two. Beside it stands the
-quickest tenth of the steps, which neighbours change less, and its error: the prediction times the pace of the quickest tenth of
-the measurement, as a share of the median pace."""
+measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. Neighbours of a virtual
+machine slow it down for seconds and for minutes, by more than predictions err. So there are rounds: in each one the host is
+measured, then every configuration trains for some seconds. The measured time is the median of the rounds' median steps, the
+predicted one the median over the rounds' machines. Beside each stands its range over the rounds, what the host did; a second
+error compares the quickest of the rounds, which neighbours change less."""
 import argparse
 import json
 import math
 import os
 import random
-import re
-import signal
 import statistics
 import subprocess
 import sys
-import time
 
-from common import ROTA, compile_trainer, model_of, random_tokens, run, temporary, train_command
+from common import ROTA, compile_trainer, model_of, random_tokens, run, temporary, train
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("machine", nargs="?", help="the file that `rota machine measure -o` wrote, for all configurations")
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--turn", type=float, default=1, help="seconds of a turn, at least six steps")
-parser.add_argument("--measure", default="80", help="seconds in which the host is measured, of which the trainer has half")
-parser.add_argument("--seconds", type=float, default=1e9, help="no configuration begins after this time")
+parser.add_argument("--rounds", type=int, default=3, help="of six minutes each, with 20 configurations")
+parser.add_argument("--seconds", type=int, default=12, help="that a configuration trains in a round")
 options = parser.parse_args()
 
 SMALL = {"hidden_size": 256, "intermediate_size": 704, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
@@ -55,88 +50,65 @@ def draw(choose):
     return choose.choice(list(FAMILIES)), arguments
 
 
-def measured_machine(turn, between):
-    """The text of the file of this host as it is now, and the pace of the quickest tenth of the measurement as a share of the
-    median pace. Calls `between` after each `turn` seconds, while nothing is measured."""
-    with temporary() as folder:
-        path = os.path.join(folder, "here.json")
-        command = [ROTA, "machine", "measure", "-o", path, "--seconds", options.measure]
-        with open(path + ".log", "w") as log, subprocess.Popen(command, stderr=log) as process:
-            while process.poll() is None:
-                time.sleep(turn)
-                process.send_signal(signal.SIGSTOP)
-                between()
-                process.send_signal(signal.SIGCONT)
-        if process.returncode:
-            sys.exit(f"{' '.join(command)} failed")
-        pace = re.search(r"quickest tenth .* (\d+) %", open(path + ".log").read())
-        return open(path).read(), int(pace[1]) / 100
+class Configuration:
+    """A configuration that the planner takes, its trainer, and its times by round."""
+
+    def __init__(self, family, arguments, folder):
+        os.mkdir(folder)
+        self.name = " ".join([family, *arguments])
+        self.arguments = ["--model", model_of(family, folder, **FAMILIES[family]), *arguments]
+        self.trainer = os.path.join(folder, "trainer")
+        self.measured, self.predicted = [], []
+
+    def is_valid(self):
+        """Whether the mesh divides the model and the schedule takes that many microbatches."""
+        return subprocess.run([ROTA, "plan", *self.arguments], capture_output=True).returncode == 0
+
+    def measure(self, tokens):
+        """Adds the median of the steps after the first two, in seconds."""
+        flag = lambda name: int(self.arguments[self.arguments.index(name) + 1])
+        size = flag("--batch-size") * flag("--sequence-length")
+        events = train(self.trainer, tokens, 1 << 20, ["--eval-interval", "0", "--time-limit", str(options.seconds)])
+        self.measured.append(statistics.median(size / event["tokens_per_second"] for event in events
+                                               if event["event"] == "step" and event["step"] > 2))
+
+    def predict(self, machine):
+        """Adds the seconds of a step on the machine of that file."""
+        self.predicted.append(json.loads(run([ROTA, "plan", *self.arguments, "--machine", machine, "--json"]))["step_seconds"])
 
 
-def predict(arguments, machine):
-    """Seconds of a step on the machine of that text."""
-    with temporary() as folder:
-        path = os.path.join(folder, "here.json")
-        with open(path, "w") as file:
-            file.write(machine)
-        return json.loads(run([ROTA, "plan", *arguments, "--machine", path, "--json"]))["step_seconds"]
+def draw_all(folder):
+    """Configurations with their trainers compiled."""
+    choose, drawn, tried = random.Random(options.seed), [], 0
+    while len(drawn) < options.configurations:
+        configuration = Configuration(*draw(choose), os.path.join(folder, str(tried)))
+        tried += 1
+        if configuration.is_valid():
+            compile_trainer(configuration.arguments, configuration.trainer)
+            drawn.append(configuration)
+    return drawn
 
 
-def step_seconds(path, tokens_of_step):
-    """Seconds of each step after the first two of a trainer that prints to that file."""
-    events = [json.loads(line) for line in open(path) if line.endswith("}\n")]
-    return [tokens_of_step / event["tokens_per_second"] for event in events if event["event"] == "step" and event["step"] > 2]
+def cells(seconds):
+    """The median and the range of times, in ms."""
+    return f"{1e3 * statistics.median(seconds):>6.0f} {1e3 * min(seconds):>5.0f} to {1e3 * max(seconds):<5.0f}"
 
 
-def measure(trainer, tokens, tokens_of_step):
-    """Seconds of each step after the first two, and what measured_machine returns, both measured in turn."""
-    path = trainer + ".steps"
-    with open(path, "w") as output, subprocess.Popen(train_command(trainer, tokens, 1 << 20, ["--eval-interval", "0"]),
-                                                     stdout=output) as process:
-        def run_for_a_turn():
-            process.send_signal(signal.SIGCONT)
-            time.sleep(turn)
-            process.send_signal(signal.SIGSTOP)
-        try:
-            while not step_seconds(path, tokens_of_step) and process.poll() is None:
-                time.sleep(0.5)
-            turn = max(options.turn, 6 * statistics.median(step_seconds(path, tokens_of_step) or [0]))
-            run_for_a_turn()
-            machine = given or measured_machine(turn, run_for_a_turn)
-            run_for_a_turn()
-        finally:
-            process.kill()
-    if process.returncode != -signal.SIGKILL:
-        sys.exit(f"{trainer} ended with {process.returncode}")
-    seconds = step_seconds(path, tokens_of_step)
-    # Without the steps that slept while the host was measured, for some seconds.
-    return [each for each in seconds if each < 3 * statistics.median(seconds)], machine
-
-
-choose = random.Random(options.seed)
-given = (open(options.machine).read(), 1) if options.machine else None
-errors, quick_errors = [], []
-begin = os.times().elapsed
-print(f"{'measured':>9} {'predicted':>9} {'error':>7} {'quickest':>9} {'predicted':>9} {'error':>7}  configuration")
-while len(errors) < options.configurations and os.times().elapsed - begin < options.seconds:
-    family, arguments = draw(choose)
-    with temporary() as folder:
-        model = model_of(family, folder, **FAMILIES[family])
-        arguments = ["--model", model, *arguments]
-        if subprocess.run([ROTA, "plan", *arguments], capture_output=True).returncode:
-            continue  # a mesh that does not divide the model, a schedule that takes other microbatches
-        trainer, tokens = os.path.join(folder, "trainer"), random_tokens(folder, 2048)
-        compile_trainer(arguments, trainer)
-        size = math.prod(int(arguments[arguments.index(flag) + 1]) for flag in ("--batch-size", "--sequence-length"))
-        seconds, (machine, quickest) = measure(trainer, tokens, size)
-        predicted = predict(arguments, machine)
-    measured, quick = statistics.median(seconds), sorted(seconds)[len(seconds) // 10]
-    errors.append(predicted / measured - 1)
-    quick_errors.append(predicted * quickest / quick - 1)
-    print(f"{1e3 * measured:>6.0f} ms {1e3 * predicted:>6.0f} ms {errors[-1]:>+7.1%} {1e3 * quick:>6.0f} ms "
-          f"{1e3 * predicted * quickest:>6.0f} ms {quick_errors[-1]:>+7.1%}  {family} {' '.join(arguments[2:])}", flush=True)
-if not errors:
-    sys.exit("no configuration was measured")
-for name, each in ("median", errors), ("quickest tenth", quick_errors):
+with temporary() as folder:
+    tokens, machine = random_tokens(folder, 2048), os.path.join(folder, "here.json")
+    configurations = draw_all(folder)
+    for _ in range(options.rounds):
+        run([ROTA, "machine", "measure", "-o", machine])
+        for configuration in configurations:
+            configuration.predict(machine)
+            configuration.measure(tokens)
+print(f"{'measured, ms':>20} {'predicted, ms':>20} {'error':>7} {'quickest':>8}  configuration")
+errors = {"median": [], "quickest round": []}
+for each in configurations:
+    for found, pick in zip(errors.values(), (statistics.median, min)):
+        found.append(pick(each.predicted) / pick(each.measured) - 1)
+    median, quickest = (found[-1] for found in errors.values())
+    print(f"{cells(each.measured)} {cells(each.predicted)} {median:>+7.1%} {quickest:>+8.1%}  {each.name}")
+for name, each in errors.items():
     print(f"{name}: average error {statistics.mean(map(abs, each)):.1%}, {statistics.mean(each):+.1%} with its sign, largest "
           f"{max(map(abs, each)):.1%}")
