@@ -166,11 +166,6 @@ TEST_F(Families, ActivationIsThatOfTheFile) {
   }
 }
 
-nlohmann::json smallGPT2() {
-  return {{"model_type", "gpt2"}, {"vocab_size", 64}, {"n_embd", 24},
-          {"n_layer", 4},         {"n_head", 4},      {"n_positions", 8}};
-}
-
 TEST_F(Families, GPT2HasJoinedProjectionsAndBiases) {
   EXPECT_EQ(
       layerParams(smallGPT2()),

@@ -22,6 +22,12 @@ protected:
     return config;
   }
 
+  /// A small GPT-2.
+  nlohmann::json smallGPT2() {
+    return {{"model_type", "gpt2"}, {"vocab_size", 64}, {"n_embd", 24},
+            {"n_layer", 4},         {"n_head", 4},      {"n_positions", 8}};
+  }
+
   /// Expects exactly one error, which says `message`.
   void refuse(const nlohmann::json &config, StringRef message) {
     std::string said = diagnose(config);
