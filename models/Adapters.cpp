@@ -44,13 +44,14 @@ std::string Adapters::mistake() const {
     if (!use.other.empty())
       return "expected names of linear layers alone, got '" + target +
              "', by which '" + use.other + "' goes";
-    if (!use.isLinear && layers.empty())
+    if (use.isLinear)
+      continue;
+    if (layers.empty())
       return "expected a model with linear layers of [out, in], which adapters "
              "are for; this one has none for '" +
              target + "'";
-    if (!use.isLinear)
-      return "expected names of linear layers out of " +
-             llvm::join(layers, ", ") + ", got '" + target + "'";
+    return "expected names of linear layers out of " +
+           llvm::join(layers, ", ") + ", got '" + target + "'";
   }
   return "";
 }

@@ -12,7 +12,6 @@ import os
 import random
 import statistics
 import subprocess
-import sys
 
 from common import ROTA, compile_trainer, model_of, random_tokens, run, temporary, train
 
@@ -66,8 +65,7 @@ class Configuration:
 
     def measure(self, tokens):
         """Adds the median of the steps after the first two, in seconds."""
-        flag = lambda name: int(self.arguments[self.arguments.index(name) + 1])
-        size = flag("--batch-size") * flag("--sequence-length")
+        size = math.prod(int(self.arguments[self.arguments.index(flag) + 1]) for flag in ("--batch-size", "--sequence-length"))
         events = train(self.trainer, tokens, 1 << 20, ["--eval-interval", "0", "--time-limit", str(options.seconds)])
         self.measured.append(statistics.median(size / event["tokens_per_second"] for event in events
                                                if event["event"] == "step" and event["step"] > 2))

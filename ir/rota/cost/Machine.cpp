@@ -84,14 +84,20 @@ static double measuredRate(const std::vector<MeasuredProduct> &products,
   return std::exp(sum / weights);
 }
 
+/// Seconds of work that takes `seconds` on the cores of a rank and `longer`
+/// where they share it: one core alone may be sooner.
+static double secondsOnCores(const Machine &machine, double seconds,
+                             double longer) {
+  return std::min(seconds + longer, seconds * machine.coresOfRank);
+}
+
 double Machine::secondsOfProduct(const ProductSize &size,
                                  Type elementType) const {
   const TypeRates *rates = ratesOf(*this, nameOf(elementType));
-  if (rates && !rates->products.empty()) {
-    double seconds = size.flops() / measuredRate(rates->products, size);
-    // One core alone may be sooner.
-    return std::min(seconds + rates->sharedLonger, seconds * coresOfRank);
-  }
+  if (rates && !rates->products.empty())
+    return secondsOnCores(*this,
+                          size.flops() / measuredRate(rates->products, size),
+                          rates->sharedLonger);
   double unitPeak = ::peakOf(*this, rates) * productEfficiency / units;
   ProductSize turned = size;
   std::swap(turned.m, turned.n);
@@ -219,7 +225,7 @@ double Machine::secondsOfOp(Operation *op) const {
 }
 
 double Machine::secondsOfKernel(double seconds) const {
-  return launch + std::min(seconds + sharedLaunch, seconds * coresOfRank);
+  return launch + secondsOnCores(*this, seconds, sharedLaunch);
 }
 
 const NetworkLevel &Machine::levelOf(const MeshGroup &group) const {
