@@ -41,17 +41,16 @@ void Adapters::addOther(StringRef parameter) {
 
 std::string Adapters::mistake() const {
   for (auto [target, use] : llvm::zip(options.targets, uses)) {
-    if (!use.other.empty())
-      return "expected names of linear layers alone, got '" + target +
-             "', by which '" + use.other + "' goes";
-    if (use.isLinear)
-      continue;
     if (layers.empty())
       return "expected a model with linear layers of [out, in], which adapters "
              "are for; this one has none for '" +
              target + "'";
-    return "expected names of linear layers out of " +
-           llvm::join(layers, ", ") + ", got '" + target + "'";
+    if (!use.other.empty())
+      return "expected names of linear layers alone, got '" + target +
+             "', by which '" + use.other + "' goes";
+    if (!use.isLinear)
+      return "expected names of linear layers out of " +
+             llvm::join(layers, ", ") + ", got '" + target + "'";
   }
   return "";
 }

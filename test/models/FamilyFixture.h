@@ -23,7 +23,7 @@ protected:
   }
 
   /// A small GPT-2.
-  nlohmann::json smallGPT2() {
+  static nlohmann::json smallGPT2() {
     return {{"model_type", "gpt2"}, {"vocab_size", 64}, {"n_embd", 24},
             {"n_layer", 4},         {"n_head", 4},      {"n_positions", 8}};
   }

@@ -314,7 +314,7 @@ TEST_F(Models, PatternIsTheShortestThatRepeats) {
   };
   auto patternOf = [&](ArrayRef<StringRef> kinds) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
-    Layers builder(*module, {1, 1, ComputeType::F32});
+    Layers builder(*module, {1, 1, ComputeType::F32, 0, 1});
     builder.beginLayers("layers", kinds);
     for (StringRef kind : {"a", "b"})
       builder.beginKind(kind);
