@@ -137,7 +137,8 @@ private:
     llvm::append_range(counts, ::rota::pipe::splitEvenly(pipelined, least));
     int64_t most = llvm::divideCeil(pipelined, chunks);
     int64_t missing = chunks * most - pipelined;
-    if (missing && isEven)
+    // A rank that has all chunks waits for none of them.
+    if (missing && isEven && stages > 1)
       stack.emitWarning() << pipelined << " layers do not divide into "
                           << chunks << " chunks: " << chunks - missing
                           << (chunks - missing == 1 ? " has " : " have ")

@@ -125,10 +125,39 @@ private:
                "expected the action once, it is at position " +
                    std::to_string(first) + " already");
     });
-    for (int chunk = 0; chunk < shape.chunks(); ++chunk)
-      for (int m = 0; m < shape.microbatches; ++m)
-        checkPresent(chunk, m);
+    if (checkUsed("chunk", "s", shape.chunks(), &Action::chunk) &&
+        checkUsed("microbatch", "es", shape.microbatches,
+                  &Action::microbatch))
+      for (int chunk = 0; chunk < shape.chunks(); ++chunk)
+        for (int m = 0; m < shape.microbatches; ++m)
+          checkPresent(chunk, m);
     return violations.empty();
+  }
+
+  /// One error, at the largest number, where chunks or microbatches have no
+  /// action: one wrong number in a file makes its shape larger.
+  bool checkUsed(const char *what, const char *plural, int count,
+                 int Action::*number) {
+    std::vector<bool> isUsed(count);
+    const Action *largest = nullptr;
+    int largestRank = -1, largestPosition = -1;
+    forEachAction([&](int rank, int position, const Action &action) {
+      if (!hasMicrobatch(action.kind))
+        return;
+      isUsed[action.*number] = true;
+      if (largest && action.*number <= largest->*number)
+        return;
+      largest = &action;
+      largestRank = rank;
+      largestPosition = position;
+    });
+    auto unused = std::find(isUsed.begin(), isUsed.end(), false);
+    if (!largest || unused == isUsed.end())
+      return true;
+    report(largestRank, largestPosition, *largest,
+           "expected actions of " + counted(count, what, plural) + ", got none of " +
+               what + " " + std::to_string(unused - isUsed.begin()));
+    return false;
   }
 
   void checkPresent(int chunk, int m) {

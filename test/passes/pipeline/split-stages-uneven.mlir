@@ -17,6 +17,10 @@
 // REPEATS-NEXT: <rank 1 layers [@identity 1, @identity 2]>,
 // REPEATS: <rank 2 layers [@identity 9] loss>
 
+// A single stage waits for no other: no warning.
+// RUN: rota-opt %s --split-stages="stages=1 repeats=4" 2>&1 | FileCheck %s --check-prefix=SINGLE --implicit-check-not='warning: 10 layers'
+// SINGLE: <rank 0 embed layers [@identity 0, @identity 1]>,
+
 // Numbers of stages, of stages with two chunks each, and of chunks.
 // RUN: rota-opt %s --split-stages="stages=3 layers-per-stage=5,4,1" | FileCheck %s --check-prefix=STAGES
 // STAGES: <rank 0 embed layers [@identity 0, @identity 1, @identity 2, @identity 3, @identity 4]>,

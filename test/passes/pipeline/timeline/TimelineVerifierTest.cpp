@@ -107,6 +107,12 @@ TEST(TimelineVerifier, namesRankPositionActionAndRule) {
             "position 0 already\n"
             "rank 0, 0B0: missing: each chunk runs B, or I and W, once for "
             "each microbatch\n");
+  EXPECT_EQ(verified(parsed("0F0,0B0\n1F0,2B0\n")),
+            "rank 1, position 1, 2B0: expected actions of 4 chunks, got none "
+            "of chunk 3\n");
+  EXPECT_EQ(verified(parsed("0F0,0F7,0B0,0B1\n")),
+            "rank 0, position 1, 0F7: expected actions of 8 microbatches, got "
+            "none of microbatch 2\n");
   EXPECT_EQ(verified(parsed("0F0,0I0\n")),
             "rank 0, 0W0: missing: its I is there\n");
   EXPECT_EQ(verified(parsed("0F0,0B0,0W0\n")),
