@@ -11,11 +11,40 @@
 #include "runtime/text/Text.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace rota::pipe {
 namespace {
 
 constexpr int kAbsent = -1;
+
+/// One error, at the largest number, where chunks or microbatches have no
+/// action: one wrong number in a file makes its shape larger.
+std::optional<Violation> findUnused(const Timeline &timeline, const char *what,
+                                    const char *plural, int count,
+                                    int Action::*number) {
+  std::vector<bool> isUsed(count);
+  std::optional<Violation> found;
+  int largest = -1;
+  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
+    for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
+      const Action &action = timeline.ranks[rank][i];
+      if (!hasMicrobatch(action.kind))
+        continue;
+      isUsed[action.*number] = true;
+      if (action.*number <= largest)
+        continue;
+      largest = action.*number;
+      found = Violation{int(rank), int(i), toString(action), ""};
+    }
+  auto unused = std::find(isUsed.begin(), isUsed.end(), false);
+  if (!found || unused == isUsed.end())
+    return std::nullopt;
+  found->rule = "expected actions of " + counted(count, what, plural) +
+                ", got none of " + what + " " +
+                std::to_string(unused - isUsed.begin());
+  return found;
+}
 
 class OrderVerifier {
 public:
@@ -126,38 +155,20 @@ private:
                    std::to_string(first) + " already");
     });
     if (checkUsed("chunk", "s", shape.chunks(), &Action::chunk) &&
-        checkUsed("microbatch", "es", shape.microbatches,
-                  &Action::microbatch))
+        checkUsed("microbatch", "es", shape.microbatches, &Action::microbatch))
       for (int chunk = 0; chunk < shape.chunks(); ++chunk)
         for (int m = 0; m < shape.microbatches; ++m)
           checkPresent(chunk, m);
     return violations.empty();
   }
 
-  /// One error, at the largest number, where chunks or microbatches have no
-  /// action: one wrong number in a file makes its shape larger.
   bool checkUsed(const char *what, const char *plural, int count,
                  int Action::*number) {
-    std::vector<bool> isUsed(count);
-    const Action *largest = nullptr;
-    int largestRank = -1, largestPosition = -1;
-    forEachAction([&](int rank, int position, const Action &action) {
-      if (!hasMicrobatch(action.kind))
-        return;
-      isUsed[action.*number] = true;
-      if (largest && action.*number <= largest->*number)
-        return;
-      largest = &action;
-      largestRank = rank;
-      largestPosition = position;
-    });
-    auto unused = std::find(isUsed.begin(), isUsed.end(), false);
-    if (!largest || unused == isUsed.end())
-      return true;
-    report(largestRank, largestPosition, *largest,
-           "expected actions of " + counted(count, what, plural) + ", got none of " +
-               what + " " + std::to_string(unused - isUsed.begin()));
-    return false;
+    std::optional<Violation> unused =
+        findUnused(timeline, what, plural, count, number);
+    if (unused)
+      violations.push_back(std::move(*unused));
+    return !unused;
   }
 
   void checkPresent(int chunk, int m) {
