@@ -219,18 +219,60 @@ TEST(Machine, ACacheHoldsWhatAFunctionHasJustMade) {
       %b = rota.launch @minus rows = 4 (%a) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       %c = rota.launch @minus rows = 4 (%b) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       %d = rota.reshape %c : tensor<4x8xf32> -> tensor<2x2x8xf32>
+      %e = rota.launch @minus rows = 4 (%a) : (tensor<4x8xf32>) -> tensor<4x8xf32>
       return %d : tensor<2x2x8xf32>
     })");
   Machine machine;
   machine.cores = 2;
   machine.memoryBytesPerSecond = 2;
   double tensor = 4 * 32, cached = tensor / 8, read = tensor * 3 / 4 / 2;
+  EXPECT_EQ(launches.secondsOn(machine), std::vector<double>(4, 3 * read));
   machine.cacheBytes = tensor, machine.cacheBytesPerSecond = 8;
-  EXPECT_EQ(
-      launches.secondsOn(machine),
-      (std::vector<double>{read + cached, 2 * cached, cached + 2 * read}));
+  EXPECT_EQ(launches.secondsOn(machine),
+            (std::vector<double>{read + cached, 2 * cached, cached + 2 * read,
+                                 2 * cached}));
+  // It is too small for what is written.
   machine.cacheBytes = tensor - 1;
-  EXPECT_EQ(launches.secondsOn(machine), std::vector<double>(3, 3 * read));
+  EXPECT_EQ(launches.secondsOn(machine),
+            (std::vector<double>{3 * read, cached + 2 * read, cached + 2 * read,
+                                 cached + 2 * read}));
+  // Two tensors have been used since the first use of the last one's operand.
+  machine.cacheBytes = 2 * tensor / 8 - 1;
+  EXPECT_EQ(launches.secondsOn(machine),
+            (std::vector<double>{3 * read, cached + 2 * read, cached + 2 * read,
+                                 3 * read}));
+}
+
+TEST(Machine, AProductWritesWhatIsKeptToMemory) {
+  mlir::MLIRContext context;
+  context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    rota.param @w : tensor<4x8xf32> axes ["a", "b"] init #rota.constant<value = 0.0>
+    func.func @f(%x: tensor<4x4xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %inner = rota.einsum "mk,kn->mn" %x, %y : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      %added = rota.einsum "mk,kn->mn" %x, %inner : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      rota.accumulate @w, %added : tensor<4x8xf32>
+      %returned = rota.einsum "mk,kn->mn" %x, %inner : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %returned : tensor<4x8xf32>
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  auto seconds = [&](const Machine &machine) {
+    std::vector<double> list;
+    module->walk(
+        [&](EinsumOp op) { list.push_back(machine.secondsOfKeeping(op)); });
+    return list;
+  };
+  Machine machine;
+  machine.memoryBytesPerSecond = 2;
+  machine.cacheBytes = 1 << 20, machine.cacheBytesPerSecond = 8;
+  EXPECT_EQ(seconds(machine), std::vector<double>(3, 0));
+  machine.cores = 2;
+  // A line is read before it is written.
+  double kept = 2 * 4 * 32 * 3 / 4 / 2.0;
+  EXPECT_EQ(seconds(machine), (std::vector<double>{0, kept, kept}));
+  machine.cacheBytes = 0;
+  EXPECT_EQ(seconds(machine), std::vector<double>(3, 0));
 }
 
 TEST(Machine, AQueryTakesMoreKeysThanItSees) {

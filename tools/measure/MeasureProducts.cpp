@@ -28,8 +28,10 @@ constexpr int64_t kFirstSizes[] = {128, 512};
 constexpr int64_t kSharedSizes[] = {128, 512, 2048};
 
 /// One product with operands in `memory`. Each call takes the next of at most
-/// so many copies of them. `cores` divide it; null: all is done on the calling
-/// thread.
+/// so many copies of the right operand, which is as cold as a layer's weights.
+/// The left one and the result are as warm as what has just been made, and
+/// where others were; what is kept costs more, see Machine::secondsOfKeeping.
+/// `cores` divide the product; null: all is done on the calling thread.
 Repeated makeProduct(const RotaGemm &gemm, Cores *cores, ProductMemory &memory,
                      int64_t mostCopies = 64) {
   struct Work {
@@ -37,23 +39,22 @@ Repeated makeProduct(const RotaGemm &gemm, Cores *cores, ProductMemory &memory,
     ProductMemory &memory;
     RotaContext context = {};
     int64_t element = gemm.typeB == ROTA_F32 ? 4 : 2;
-    int64_t a = element * gemm.m * gemm.k, b = element * gemm.k * gemm.n;
-    int64_t c = 4 * gemm.m * gemm.n; // bytes, as a and b
+    int64_t left = element * gemm.m * gemm.k; // bytes, as right
+    int64_t right = element * gemm.k * gemm.n;
     int64_t copies, next = 0;
 
     Work(const RotaGemm &gemm, ProductMemory &memory, int64_t mostCopies)
         : gemm(gemm), memory(memory),
-          copies(std::min(mostCopies, copiesOf(a + b + c))) {}
+          copies(std::min(mostCopies, copiesOf(right))) {}
   };
   auto work = std::make_shared<Work>(gemm, memory, mostCopies);
   work->context.cores = cores;
-  memory.provide(work->copies * (work->a + work->b), work->copies * work->c);
+  memory.provide(work->left + work->copies * work->right, 4 * gemm.m * gemm.n);
   return [work] {
-    int64_t operands = work->next * (work->a + work->b);
-    multiplyOnCpu(&work->context, work->gemm,
-                  work->memory.operands->at(operands),
-                  work->memory.operands->at(operands + work->a),
-                  work->memory.results->at(work->next * work->c));
+    multiplyOnCpu(
+        &work->context, work->gemm, work->memory.operands->at(0),
+        work->memory.operands->at(work->left + work->next * work->right),
+        work->memory.results->at(0));
     work->next = (work->next + 1) % work->copies;
   };
 }
@@ -147,7 +148,9 @@ void measureSizes(std::vector<MeasuredProduct> &products,
 
 MakeWork makePace(HostRounds &host) {
   return [&host](int thread) {
-    RotaGemm gemm = describe({1, 64, 64, 64}, ProductForm::Forward, ROTA_F32);
+    // Smaller ones are slowed down less than a trainer's.
+    RotaGemm gemm =
+        describe({1, 128, 256, 128}, ProductForm::Forward, ROTA_F32);
     return makeProduct(gemm, nullptr, host.paces[thread], 1);
   };
 }

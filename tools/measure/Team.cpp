@@ -66,7 +66,7 @@ std::vector<double> sample(double budget, const Repeated &run,
 /// Seconds of processor time of the pace's work, of which the first time
 /// brings its memory near.
 double paceNow(const Repeated &pace) {
-  constexpr int repeat = 16;
+  constexpr int repeat = 3;
   pace();
   double start = threadSeconds();
   for (int i = 0; i < repeat; ++i)

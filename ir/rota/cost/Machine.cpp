@@ -214,7 +214,7 @@ double Machine::secondsOfOp(Operation *op) const {
                                        : getElementTypeOrSelf(op->getResult(0));
   double memory = secondsOfMemory(op, cost);
   if (cost.form == WorkForm::Product)
-    return launch + secondsOfGathering(*this, op) +
+    return launch + secondsOfGathering(*this, op) + secondsOfKeeping(op) +
            std::max(memory,
                     secondsOfProduct(computedSize(op, cost.product, cores > 0),
                                      type));

@@ -114,8 +114,9 @@ struct Machine {
   /// 0: as other kernels.
   double updatedPerSecond = 0;
   /// Tensors of a kernel with so many bytes in all are in a cache, which
-  /// kernels read and write at that rate; on a host, each tensor of so many
-  /// bytes that only its function uses. 0: no cache is known.
+  /// kernels read and write at that rate; on a host, each result of so many
+  /// bytes that only its function uses, and each operand between whose uses the
+  /// function touches eight times as many bytes at most. 0: none is known.
   double cacheBytes = 0, cacheBytesPerSecond = 0;
   double hostBytesPerSecond = 1e10; // to or from host memory
   double hostLatency = 5e-6;        // seconds of such a copy
@@ -141,6 +142,10 @@ struct Machine {
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
   /// Seconds in which an op's tensors are read and written.
   double secondsOfMemory(Operation *op, const Cost &cost) const;
+  /// Seconds in which a host whose cache is known writes those results of a
+  /// product that are returned or added to gradients. They are in memory, while
+  /// those of measured products are in a cache.
+  double secondsOfKeeping(Operation *op) const;
   /// Seconds of a kernel that is no product, of which `seconds` are its work:
   /// the cores of a rank share it where that is sooner.
   double secondsOfKernel(double seconds) const;

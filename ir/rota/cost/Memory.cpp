@@ -25,46 +25,88 @@ static bool isOfUpdate(Operation *op) {
   });
 }
 
-static bool isReturned(Value value) {
+/// Whether a value is returned by its function or added to a gradient.
+static bool isKept(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
-    return isa<func::ReturnOp>(user) ||
-           (isa<ViewOpInterface>(user) && isReturned(user->getResult(0)));
+    return isa<func::ReturnOp, AccumulateOp>(user) ||
+           (isa<ViewOpInterface>(user) && isKept(user->getResult(0)));
   });
 }
 
-/// Whether a value of a function is made or read outside it: a parameter, or
-/// what waits from one function to another. No cache holds it that long.
-static bool isShared(Value value) {
+static Value viewed(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())
     value = view.getViewedOperand();
-  return isa<BlockArgument>(value) || value.getDefiningOp<ReadOp>() ||
-         isReturned(value);
+  return value;
 }
 
-/// Seconds on a host, whose caches keep what a function itself has just made.
+/// A cache of `Machine::cacheBytes` is measured with tensors that are used
+/// again after so many times its bytes.
+static constexpr double kBytesBetween = 8;
+
+/// Whether a cache holds what `op` reads: its function has used the tensor
+/// before, and not many bytes since.
+static bool isNear(const Machine &machine, Operation *op, Value value) {
+  if (machine.cacheBytes == 0)
+    return false;
+  value = viewed(value);
+  double between = 0;
+  for (Operation *before = op->getPrevNode();
+       before && between <= kBytesBetween * machine.cacheBytes;
+       before = before->getPrevNode()) {
+    if (isa<ReadOp, AccumulateOp, ViewOpInterface>(before))
+      continue;
+    for (ValueRange values :
+         {ValueRange(before->getOperands()), ValueRange(before->getResults())})
+      for (Value other : values) {
+        if (viewed(other) == value)
+          return true;
+        between += bytesOf(other);
+      }
+  }
+  return false;
+}
+
+/// Seconds of transfers of so many bytes from or to a host's memory. The rate
+/// is that of additions, whose three tensors take four transfers, since a line
+/// is read before it is written.
+static double secondsOfTransfers(const Machine &machine, double bytes) {
+  return bytes * 3 / 4 / machine.reachedMemory(INFINITY);
+}
+
+/// Seconds on a host, whose caches keep what a function itself has just made
+/// or read.
 static double secondsOnHost(const Machine &machine, Operation *op,
                             const Cost &cost) {
   if (machine.updatedPerSecond > 0 && isOfUpdate(op))
     return cost.bytes() / machine.updatedPerSecond;
-  auto shareInCache = [&](ValueRange values) {
+  auto shareInCache = [&](ValueRange values,
+                          llvm::function_ref<bool(Value)> isInCache) {
     double bytes = 0, inCache = 0;
     for (Value value : values) {
       bytes += bytesOf(value);
-      if (bytesOf(value) <= machine.cacheBytes && !isShared(value))
+      if (isInCache(value))
         inCache += bytesOf(value);
     }
     return bytes > 0 ? inCache / bytes : 0;
   };
-  double read = shareInCache(op->getOperands()),
-         written = shareInCache(op->getResults()),
-         cached = cost.bytesRead * read + cost.bytesWritten * written;
-  // A line is read before it is written. The rate is that of additions, with
-  // three tensors for four transfers.
-  double inMemory =
-      (cost.bytesRead * (1 - read) + 2 * cost.bytesWritten * (1 - written)) *
-      3 / 4;
-  return inMemory / machine.reachedMemory(INFINITY) +
+  double read = shareInCache(op->getOperands(), [&](Value value) {
+    return isNear(machine, op, value);
+  });
+  double written = shareInCache(op->getResults(), [&](Value value) {
+    return bytesOf(value) <= machine.cacheBytes && !isKept(value);
+  });
+  double cached = cost.bytesRead * read + cost.bytesWritten * written;
+  return secondsOfTransfers(machine,
+                            cost.bytesRead * (1 - read) +
+                                2 * cost.bytesWritten * (1 - written)) +
          (cached > 0 ? cached / machine.cacheBytesPerSecond : 0);
+}
+
+double Machine::secondsOfKeeping(Operation *op) const {
+  double kept = 0;
+  for (Value result : op->getResults())
+    kept += isKept(result) ? bytesOf(result) : 0;
+  return cacheBytes > 0 && cores > 0 ? secondsOfTransfers(*this, 2 * kept) : 0;
 }
 
 double Machine::secondsOfMemory(Operation *op, const Cost &cost) const {
