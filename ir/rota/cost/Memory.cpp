@@ -33,12 +33,6 @@ static bool isKept(Value value) {
   });
 }
 
-static Value viewed(Value value) {
-  while (auto view = value.getDefiningOp<ViewOpInterface>())
-    value = view.getViewedOperand();
-  return value;
-}
-
 /// A cache of `Machine::cacheBytes` is measured with tensors that are used
 /// again after so many times its bytes.
 static constexpr double kBytesBetween = 8;
@@ -48,7 +42,7 @@ static constexpr double kBytesBetween = 8;
 static bool isNear(const Machine &machine, Operation *op, Value value) {
   if (machine.cacheBytes == 0)
     return false;
-  value = viewed(value);
+  value = viewedValue(value);
   double between = 0;
   for (Operation *before = op->getPrevNode();
        before && between <= kBytesBetween * machine.cacheBytes;
@@ -58,7 +52,7 @@ static bool isNear(const Machine &machine, Operation *op, Value value) {
     for (ValueRange values :
          {ValueRange(before->getOperands()), ValueRange(before->getResults())})
       for (Value other : values) {
-        if (viewed(other) == value)
+        if (viewedValue(other) == value)
           return true;
         between += bytesOf(other);
       }
@@ -103,10 +97,12 @@ static double secondsOnHost(const Machine &machine, Operation *op,
 }
 
 double Machine::secondsOfKeeping(Operation *op) const {
+  if (cores == 0 || cacheBytes == 0)
+    return 0;
   double kept = 0;
   for (Value result : op->getResults())
     kept += isKept(result) ? bytesOf(result) : 0;
-  return cacheBytes > 0 && cores > 0 ? secondsOfTransfers(*this, 2 * kept) : 0;
+  return secondsOfTransfers(*this, 2 * kept);
 }
 
 double Machine::secondsOfMemory(Operation *op, const Cost &cost) const {

@@ -18,6 +18,14 @@ namespace {
 
 constexpr int kAbsent = -1;
 
+/// Calls `function` with the rank, the position and the action of each.
+template <typename Function>
+void forEachAction(const Timeline &timeline, Function function) {
+  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
+    for (size_t i = 0; i < timeline.ranks[rank].size(); ++i)
+      function(int(rank), int(i), timeline.ranks[rank][i]);
+}
+
 /// One error, at the largest number, where chunks or microbatches have no
 /// action: one wrong number in a file makes its shape larger.
 std::optional<Violation> findUnused(const Timeline &timeline, const char *what,
@@ -26,17 +34,15 @@ std::optional<Violation> findUnused(const Timeline &timeline, const char *what,
   std::vector<bool> isUsed(count);
   std::optional<Violation> found;
   int largest = -1;
-  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
-    for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
-      const Action &action = timeline.ranks[rank][i];
-      if (!hasMicrobatch(action.kind))
-        continue;
-      isUsed[action.*number] = true;
-      if (action.*number <= largest)
-        continue;
-      largest = action.*number;
-      found = Violation{int(rank), int(i), toString(action), ""};
-    }
+  forEachAction(timeline, [&](int rank, int position, const Action &action) {
+    if (!hasMicrobatch(action.kind))
+      return;
+    isUsed[action.*number] = true;
+    if (action.*number <= largest)
+      return;
+    largest = action.*number;
+    found = Violation{rank, position, toString(action), ""};
+  });
   auto unused = std::find(isUsed.begin(), isUsed.end(), false);
   if (!found || unused == isUsed.end())
     return std::nullopt;
@@ -97,12 +103,6 @@ private:
     return error.empty();
   }
 
-  template <typename Function> void forEachAction(Function function) {
-    for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
-      for (size_t i = 0; i < timeline.ranks[rank].size(); ++i)
-        function(int(rank), int(i), timeline.ranks[rank][i]);
-  }
-
   bool isPlaced(int rank, const Action &action) const {
     return hasMicrobatch(action.kind)
                ? shape.rankOf(action.chunk, action.microbatch) == rank
@@ -119,7 +119,7 @@ private:
   }
 
   bool checkPlaces() {
-    forEachAction([&](int rank, int position, const Action &action) {
+    forEachAction(timeline, [&](int rank, int position, const Action &action) {
       auto range = [&](const char *what, int value, int count) {
         if (value >= 0 && value < count)
           return true;
@@ -143,7 +143,7 @@ private:
     positions.assign(size_t(shape.chunks()) * kActionKindCount *
                          shape.microbatches,
                      kAbsent);
-    forEachAction([&](int rank, int position, const Action &action) {
+    forEachAction(timeline, [&](int rank, int position, const Action &action) {
       if (!hasMicrobatch(action.kind))
         return;
       int &first = positionOf(action.kind, action.chunk, action.microbatch);
@@ -222,7 +222,7 @@ private:
   }
 
   void checkPairs() {
-    forEachAction([&](int rank, int position, const Action &action) {
+    forEachAction(timeline, [&](int rank, int position, const Action &action) {
       const std::vector<Action> &row = timeline.ranks[rank];
       if (!action.startsPair)
         return;
@@ -243,7 +243,7 @@ private:
   }
 
   void checkOrder() {
-    forEachAction([&](int rank, int position, const Action &action) {
+    forEachAction(timeline, [&](int rank, int position, const Action &action) {
       int chunk = action.chunk, m = action.microbatch;
       auto after = [&](ActionKind kind, int otherChunk) {
         if (otherChunk < 0 || otherChunk >= shape.chunks() ||
