@@ -240,15 +240,15 @@ struct Streamed {
 };
 
 /// Additions of growing tensors. A tensor is used again after others of a
-/// layer, some eight times the bytes of one kernel.
+/// layer, of so many times the bytes of one kernel as the cache is meant for.
 std::optional<std::vector<Streamed>> measureStreams(HostRounds &host,
                                                     double seconds) {
   constexpr int64_t rows[] = {32, 64, 128, 256, 512, 1024, 2048, kRowsInMemory};
   std::vector<Streamed> streams;
   for (int64_t each : rows) {
     std::string source = additionSource(each);
-    auto time =
-        measureOp(host, source, host.cores, seconds / std::size(rows), 8);
+    auto time = measureOp(host, source, host.cores, seconds / std::size(rows),
+                          Machine::kBytesBetween);
     if (!time)
       return std::nullopt;
     double bytes = bytesOf(*host.ops.at(source));

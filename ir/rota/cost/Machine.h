@@ -116,10 +116,11 @@ struct Machine {
   /// Tensors of a kernel with so many bytes in all are in a cache, which
   /// kernels read and write at that rate; on a host, each result of so many
   /// bytes that only its function uses, and each operand between whose uses the
-  /// function touches eight times as many bytes at most. 0: none is known.
+  /// function touches `kBytesBetween` times as many at most. 0: none is known.
   double cacheBytes = 0, cacheBytesPerSecond = 0;
-  double hostBytesPerSecond = 1e10; // to or from host memory
-  double hostLatency = 5e-6;        // seconds of such a copy
+  static constexpr int kBytesBetween = 8; // as a host is measured
+  double hostBytesPerSecond = 1e10;       // to or from host memory
+  double hostLatency = 5e-6;              // seconds of such a copy
 
   std::vector<NetworkLevel> network = {{"network", 0, 1e10, 5e-6, 1, 0}};
 

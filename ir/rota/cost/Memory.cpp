@@ -33,10 +33,6 @@ static bool isKept(Value value) {
   });
 }
 
-/// A cache of `Machine::cacheBytes` is measured with tensors that are used
-/// again after so many times its bytes.
-static constexpr double kBytesBetween = 8;
-
 /// Whether a cache holds what `op` reads: its function has used the tensor
 /// before, and not many bytes since.
 static bool isNear(const Machine &machine, Operation *op, Value value) {
@@ -45,7 +41,7 @@ static bool isNear(const Machine &machine, Operation *op, Value value) {
   value = viewedValue(value);
   double between = 0;
   for (Operation *before = op->getPrevNode();
-       before && between <= kBytesBetween * machine.cacheBytes;
+       before && between <= Machine::kBytesBetween * machine.cacheBytes;
        before = before->getPrevNode()) {
     if (isa<ReadOp, AccumulateOp, ViewOpInterface>(before))
       continue;
