@@ -19,6 +19,9 @@ namespace {
 
 /// A transfer of at most this many bytes takes less time than waking threads.
 constexpr int64_t kSmallBytes = 1 << 16;
+/// The same where ranks outnumber the cores: a thread that wakes takes the core
+/// of another rank, which runs again after about as long as 256 KB take.
+constexpr int64_t kSmallBytesOfSharedCores = 1 << 18;
 
 /// All rendezvous of one stream and group, or pair and direction.
 struct RendezvousSequence : Sequence<Rendezvous> {
@@ -56,7 +59,9 @@ int priority(const Share &share) {
 /// guards everything but the tensors; threads copy and sum without it.
 class LocalNetwork::Switch {
 public:
-  explicit Switch(int count) : Switch(std::vector<Rank>(count)) {
+  Switch(int count, int cores)
+      : Switch(std::vector<Rank>(count),
+               count > cores ? kSmallBytesOfSharedCores : kSmallBytes) {
     for (int rank = 0; rank < count; ++rank)
       ranks[rank].helper = startThread({"transfers of ranks", rank + 1, count},
                                        [this, rank] { help(rank); });
@@ -91,17 +96,22 @@ private:
     Request lastRequest = 0;
     std::string position = "start";
   };
-  explicit Switch(std::vector<Rank> ranks) : ranks(std::move(ranks)) {}
+  Switch(std::vector<Rank> ranks, int64_t smallBytes)
+      : ranks(std::move(ranks)), smallBytes(smallBytes) {}
 
   Share join(Lock &lock, int rank, std::unique_ptr<Rendezvous> rendezvous,
              int index);
   void open(Lock &lock, const Share &share);
   void takeAll(Lock &lock, const Share &share);
   bool takeOne(Lock &lock, int rank);
+  bool takeForOthers(Lock &lock, const Share &own);
+  void take(Lock &lock, const Share &share);
+  static bool canTake(const Share &share);
   const Share *nextOf(int rank) const;
   void release();
   void complete(Rendezvous &rendezvous);
   void wake(int rank, Stream stream);
+  void wakeForNext(int rank);
   void help(int rank);
   void fail(Lock &lock, const std::string &message);
 
@@ -109,6 +119,7 @@ private:
       std::chrono::steady_clock::now();
   std::mutex mutex;
   std::vector<Rank> ranks;
+  const int64_t smallBytes; // of a transfer that one thread does
   std::map<SequenceKey, RendezvousSequence> sequences;
   int busy = 0; // threads that read or write tensors now
   std::condition_variable idle;
@@ -173,8 +184,9 @@ void LocalNetwork::Switch::open(Lock &lock, const Share &share) {
       isNext &=
           rendezvous.isIdle(i) || sequence->finished[i] == rendezvous.number;
   }
-  if (isNext && rendezvous.bytes() <= kSmallBytes)
+  if (isNext && rendezvous.bytes() <= smallBytes)
     return takeAll(lock, share);
+  rendezvous.isShared = true;
   for (size_t i = 0; i < rendezvous.members.size(); ++i) {
     if (rendezvous.isIdle(i))
       continue;
@@ -203,28 +215,57 @@ void LocalNetwork::Switch::takeAll(Lock &lock, const Share &share) {
       ++share.sequence->finished[i];
   }
   complete(rendezvous);
+  for (int rank : rendezvous.ranks())
+    wakeForNext(rank);
 }
 
 /// The share of highest priority that has an unclaimed piece of the rank.
 const Share *LocalNetwork::Switch::nextOf(int rank) const {
   if (failed)
     return nullptr;
-  for (const Share &share : ranks[rank].ready) {
-    const Rendezvous::Member &member = share.rendezvous->members[share.index];
-    bool isNext = !share.sequence || share.sequence->finished[share.index] ==
-                                         share.rendezvous->number;
-    if (isNext && member.claimed < member.pieces)
-      return &share;
-  }
-  return nullptr;
+  const std::vector<Share> &list = ranks[rank].ready;
+  auto found = std::ranges::find_if(list, canTake);
+  return found == list.end() ? nullptr : &*found;
+}
+
+/// Whether the share has an unclaimed piece, and all earlier ones of its
+/// sequence are over for this member.
+bool LocalNetwork::Switch::canTake(const Share &share) {
+  const Rendezvous::Member &member = share.rendezvous->members[share.index];
+  bool isNext = !share.sequence || share.sequence->finished[share.index] ==
+                                       share.rendezvous->number;
+  return isNext && member.claimed < member.pieces;
 }
 
 /// Does one claim of the rank's shares. False: there is none.
 bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   const Share *next = nextOf(rank);
-  if (!next)
+  if (next)
+    take(lock, Share(*next)); // the list changes meanwhile
+  return next != nullptr;
+}
+
+/// Does one claim of other members' shares of a rendezvous that the caller
+/// waits for: their threads may sleep, and it takes as long to wake one as to
+/// copy some hundred KB. False: there is none.
+bool LocalNetwork::Switch::takeForOthers(Lock &lock, const Share &own) {
+  if (!own.rendezvous->isShared)
     return false;
-  Share share = *next;
+  size_t members = own.rendezvous->members.size();
+  for (size_t step = 1; step < members; ++step) {
+    Share other = own;
+    other.index = static_cast<int>((own.index + step) % members);
+    if (canTake(other)) {
+      take(lock, other);
+      wakeForNext(other.rendezvous->ranks()[other.index]);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Does one claim of the share.
+void LocalNetwork::Switch::take(Lock &lock, const Share &share) {
   Rendezvous &rendezvous = *share.rendezvous;
   Rendezvous::Member &member = rendezvous.members[share.index];
   Rendezvous::Pieces pieces = *rendezvous.claim(share.index);
@@ -237,7 +278,7 @@ bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   release();
   bool phaseEnded = rendezvous.finish(share.index, pieces);
   if (rendezvous.hasTaken(share.index)) {
-    std::vector<Share> &list = ranks[rank].ready;
+    std::vector<Share> &list = ranks[rendezvous.ranks()[share.index]].ready;
     list.erase(std::find_if(list.begin(), list.end(), [&](const Share &s) {
       return s.rendezvous == share.rendezvous;
     }));
@@ -249,7 +290,6 @@ bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   else if (phaseEnded)
     for (int member : rendezvous.ranks())
       wake(member, rendezvous.stream);
-  return true;
 }
 
 /// Ends the use of tensors by this thread.
@@ -278,6 +318,13 @@ void LocalNetwork::Switch::wake(int rank, Stream stream) {
     ranks[rank].wakeHelper.notify_one();
 }
 
+/// Another rank's thread has ended a share of this rank, whose threads may have
+/// slept since the next share of the sequence could not begin.
+void LocalNetwork::Switch::wakeForNext(int rank) {
+  if (const Share *next = nextOf(rank))
+    wake(rank, next->rendezvous->stream);
+}
+
 void LocalNetwork::Switch::help(int rank) {
   Lock lock(mutex);
   while (!closing)
@@ -294,7 +341,7 @@ TransferTime LocalNetwork::Switch::wait(int rank, Request request) {
   Share share = found->second;
   ++own.waiters;
   while (!share.rendezvous->isOver && !failed)
-    if (!takeOne(lock, rank))
+    if (!takeOne(lock, rank) && !takeForOthers(lock, share))
       own.wakeWaiter.wait(lock);
   --own.waiters;
   if (!share.rendezvous->isOver) {
@@ -341,8 +388,8 @@ void LocalNetwork::Switch::fail(Lock &lock, const std::string &message) {
   idle.wait(lock, [&] { return busy == 0; });
 }
 
-LocalNetwork::LocalNetwork(int ranks)
-    : network(std::make_unique<Switch>(ranks)) {
+LocalNetwork::LocalNetwork(int ranks, int cores)
+    : network(std::make_unique<Switch>(ranks, cores)) {
   for (int rank = 0; rank < ranks; ++rank)
     ends.push_back(std::make_unique<NetworkEnd<Switch>>(*network, rank));
 }

@@ -31,8 +31,9 @@ public:
     TransferTime span;
   };
   std::vector<Member> members;
-  int64_t number = 0;  // among the rendezvous of one sequence
-  bool isOver = false; // members may leave
+  int64_t number = 0;    // among the rendezvous of one sequence
+  bool isShared = false; // threads claim its pieces one by one
+  bool isOver = false;   // members may leave
 
   /// Registers member `index`. True when it is the last.
   bool arrive(int index, const void *source, void *destination);

@@ -6,6 +6,7 @@
 #include "runtime/collective/nccl/Connect.h"
 #include "runtime/collective/nccl/EmulatedNccl.h"
 #include "runtime/collective/nccl/HostTransfers.h"
+#include "runtime/device/AvailableCores.h"
 #include "runtime/program/DeviceTraits.h"
 #include "runtime/program/MeshText.h"
 #include "runtime/program/RuntimeMemory.h"
@@ -27,7 +28,7 @@ Connection::Connection(const Program &program, RankKind kind,
           "{} started {} processes, and with --ranks threads each would train "
           "alone: expected --ranks mpi or nccl, or 1 process",
           launch.by, launch.processes));
-    network = std::make_unique<LocalNetwork>(ranks);
+    network = std::make_unique<LocalNetwork>(ranks, availableCores());
     count = static_cast<size_t>(ranks);
     return;
   }

@@ -139,6 +139,33 @@ TEST(LocalNetwork, TransfersRunWhileTheRankComputes) {
   });
 }
 
+// Rank 1 never waits before rank 0 has waited, and its helper leaves transfers
+// inside tasks alone.
+TEST(LocalNetwork, ARankThatWaitsDoesTheOthersPieces) {
+  Collective sum;
+  sum.kind = Collective::Kind::AllReduce;
+  sum.axes = {0};
+  sum.size = 1 << 20;
+  std::atomic<bool> hasWaited = false;
+  onEachRank(2, [&](Communicator &communicator) {
+    std::vector<float> terms(sum.size, 1.0f + communicator.rank());
+    std::vector<std::vector<float>> sums(3, std::vector<float>(sum.size));
+    std::vector<Request> requests;
+    for (std::vector<float> &each : sums)
+      requests.push_back(communicator.start(Stream::Task, sum,
+                                            allRanks(communicator),
+                                            terms.data(), each.data()));
+    if (communicator.rank() == 1)
+      while (!hasWaited)
+        std::this_thread::yield();
+    for (Request request : requests)
+      communicator.wait(request);
+    hasWaited = true;
+    for (const std::vector<float> &each : sums)
+      EXPECT_EQ(each, std::vector<float>(sum.size, 3.0f));
+  });
+}
+
 // The second of two sums into one buffer begins when the first has ended,
 // although a rank's two threads could work on both.
 TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
