@@ -187,22 +187,34 @@ double FunctionCost::exposed() const {
 
 void addTimes(mlir::ModuleOp module, FunctionCosts &costs) {
   mlir::rota::Machine machine = mlir::rota::machineOf(module);
+  mlir::rota::Machine alone = mlir::rota::machineOf(module, /*ranks=*/1);
   module.walk([&](mlir::func::FuncOp function) {
-    addTimes(function, machine, costs[taskOf(function)]);
+    FunctionCost &cost = costs[taskOf(function)];
+    addTimes(function, machine, cost);
+    if (alone.cores > 0)
+      function.walk([&](mlir::Operation *op) {
+        cost.secondsAlone += alone.secondsOfOp(op);
+      });
   });
+}
+
+void forEachCall(const Program &program, const FunctionCosts &costs,
+                 llvm::function_ref<void(const FunctionCost &, double)> call) {
+  for (const Stage &stage : program.stages) {
+    std::vector<int64_t> counts = stage.countActions();
+    for (size_t i = 0; i < counts.size(); ++i)
+      for (const Call &each : stage.templates[i].calls)
+        if (auto cost = costs.find(program.tasks[each.task]);
+            cost != costs.end())
+          call(cost->second, static_cast<double>(counts[i]));
+  }
 }
 
 double stepOperations(const Program &program, const FunctionCosts &costs) {
   double operations = 0;
-  for (const Stage &stage : program.stages) {
-    std::vector<int64_t> counts = stage.countActions();
-    for (size_t i = 0; i < counts.size(); ++i)
-      for (const Call &call : stage.templates[i].calls) {
-        auto cost = costs.find(program.tasks[call.task]);
-        if (cost != costs.end())
-          operations += static_cast<double>(counts[i]) * cost->second.flops;
-      }
-  }
+  forEachCall(program, costs, [&](const FunctionCost &cost, double times) {
+    operations += times * cost.flops;
+  });
   return operations;
 }
 

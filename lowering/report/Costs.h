@@ -52,6 +52,8 @@ struct FunctionCost {
   double flops = 0;
   mlir::rota::TrainingWork training; // operations, of a forward
   double seconds = 0;                // of its ops, without transfers
+  /// The same on a host, where no other rank asks for a core.
+  double secondsAlone = 0;
   std::vector<CollectiveUse> collectives;
   DividedAmount work; // operations, by `rota.work`
   DividedAmount kept; // bytes that a forward function leaves for its backward
@@ -70,6 +72,11 @@ FunctionCosts functionCosts(mlir::ModuleOp module);
 /// Adds the times of the same functions, of which kernels have been formed, and
 /// of their collectives, on the module's machine.
 void addTimes(mlir::ModuleOp module, FunctionCosts &costs);
+
+/// Calls `call(cost, times)` for all functions that one rank of each stage runs
+/// in a step, and how often.
+void forEachCall(const Program &program, const FunctionCosts &costs,
+                 llvm::function_ref<void(const FunctionCost &, double)> call);
 
 /// Operations that one rank of each stage computes in a step, summed over the
 /// stages.

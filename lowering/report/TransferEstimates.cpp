@@ -141,13 +141,26 @@ void addEstimates(const FunctionCosts &costs,
     }
 }
 
+double TransferEstimates::lentShare() const {
+  auto sharers =
+      static_cast<double>(std::min(machine.cores, rankCount(program)));
+  double own = 0, alone = 0;
+  forEachCall(program, costs, [&](const FunctionCost &cost, double times) {
+    own += times * cost.seconds;
+    alone += times * cost.secondsAlone;
+  });
+  bool isKnown = sharers > 1 && alone > 0;
+  return isKnown ? std::clamp((own / alone - 1) / (sharers - 1), 0.0, 1.0) : 0;
+}
+
 pipe::CostTable TransferEstimates::costTable(int chunks) const {
   pipe::CostTable table;
   // The rates of a rank are those of its part of the cores.
   table.cores = std::min(machine.cores, rankCount(program));
   table.ranksOfRow =
       rankCount(program) / static_cast<int64_t>(program.stages.size());
-  table.lendsCores = machine.cores > 0;
+  if (machine.cores > 0)
+    table.lent = lentShare();
   table.chunks.assign(chunks, {});
   table.transfers.assign(chunks, {});
   table.slowsWork.assign(chunks, {});

@@ -64,6 +64,9 @@ public:
 private:
   mlir::rota::MeshGroup groupOf(const std::vector<int> &axes) const;
   double computeSeconds(const ActionTemplate &form) const;
+  /// The share of a lent core's speed that a rank gets: how much sooner a
+  /// step's functions end where no other rank asks for a core.
+  double lentShare() const;
   double transferSeconds(const Stage &stage, const ActionTemplate &form) const;
   /// The numbers of the collectives that a transfer starts.
   std::vector<int> collectivesOf(const Stage &stage,

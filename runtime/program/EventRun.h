@@ -56,8 +56,10 @@ public:
     /// a machine are shared; less than 1: one row, at that part of its speed.
     /// 0: any number.
     double rowsAtOnce = 0;
-    bool lendsCores = false; // cores that no row asks for speed the others up
-    StepEnds begins = {};    // by rank; missing ranks begin at 0
+    /// Cores that no row asks for speed the others up, by this share of what
+    /// they would do for a row of their own.
+    double lent = 0;
+    StepEnds begins = {}; // by rank; missing ranks begin at 0
   };
 
   EventRun(Rules &rules, size_t count, Settings given)
@@ -192,8 +194,9 @@ private:
   /// Actions end sooner or later, from `now` on, as fewer or more rows run.
   void changeSpeed(double now) {
     double rows = std::max(1.0, double(running.size()));
-    double next = settings.lendsCores ? settings.rowsAtOnce / rows
-                                      : std::min(1.0, settings.rowsAtOnce);
+    double next = settings.rowsAtOnce / rows;
+    if (next > 1)
+      next = 1 + settings.lent * (next - 1);
     for (Running &action : running)
       if (next != speed) {
         const WorkSpeed &own = ranks[action.rank].speed;

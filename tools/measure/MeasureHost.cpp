@@ -38,7 +38,8 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
                            "= dy w where they have most rows, dw += dy^T x "
                            "where it is deepest; the peak is the best of the "
                            "sizes; shared_products: each divided among all "
-                           "cores"},
+                           "cores; grouped_slower: rotaGroupedGemm beside "
+                           "products of equal size"},
       {"tiles", "not used: products have measured rates"},
       {"product_efficiency", "not used: products have measured rates"},
       {"depth", "not used: products have measured rates"},
@@ -102,7 +103,8 @@ std::optional<HostMeasurement> measureHost(const HostRequest &request,
   HostRounds work(request.cores);
   for (int round = 0; round < kRounds; ++round) {
     measureMemory(machine, work, begin(round, "memory", 0.04));
-    measureProducts(machine, work, begin(round, "products", 0.7));
+    measureProducts(machine, work, begin(round, "products", 0.66));
+    measureExperts(machine, work, begin(round, "products of experts", 0.04));
     if (!measureKernels(machine, work, begin(round, "kernels", 0.16))) {
       error = "a kernel cannot be compiled for this host";
       return std::nullopt;

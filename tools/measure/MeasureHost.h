@@ -73,6 +73,9 @@ MakeWork makePace(HostRounds &host);
 /// numbers from the medians of all rounds so far.
 void measureProducts(mlir::rota::Machine &machine, HostRounds &work,
                      double seconds);
+/// After measureProducts, whose rates it needs.
+void measureExperts(mlir::rota::Machine &machine, HostRounds &host,
+                    double seconds);
 void measureMemory(mlir::rota::Machine &machine, HostRounds &work,
                    double seconds);
 /// False where a kernel cannot be compiled; the reason is printed.

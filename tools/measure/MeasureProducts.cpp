@@ -18,8 +18,9 @@ namespace {
 using mlir::rota::MeasuredProduct;
 using mlir::rota::ProductSize;
 
-/// Sizes of each of m, n, k: close together where the rate depends on them.
-constexpr int64_t kSizes[] = {32, 64, 128, 256, 512, 2048};
+/// Sizes of each of m, n, k: close together where the rate depends on them. A
+/// router multiplies by as few columns as there are experts.
+constexpr int64_t kSizes[] = {8, 64, 128, 256, 512, 2048};
 /// Those that are measured first, whatever the time.
 constexpr int64_t kFirstSizes[] = {128, 512};
 

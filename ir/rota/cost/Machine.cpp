@@ -169,17 +169,38 @@ static double seenKeys(Operation *op) {
       .Default(0.0);
 }
 
-/// The size of an op's products. Numbers of rows of experts are data: on a host
-/// an expert has half a unit of rows more on average.
-static ProductSize computedSize(Operation *op, const ProductSize &size,
-                                bool isHost) {
-  constexpr int64_t half = ROTA_GROUP_UNIT / 2;
-  ProductSize computed = size;
-  if (isHost && isa<GroupedProductOp>(op))
-    computed.m += half;
-  if (isHost && isa<GroupedProductGradOp>(op))
-    computed.k += half;
-  return computed;
+/// Seconds of products of experts whose sizes are known.
+static double secondsGrouped(const Machine &machine, const ProductSize &size,
+                             Type elementType) {
+  const TypeRates *rates = ratesOf(machine, nameOf(elementType));
+  return (rates ? rates->groupedSlower : 1) *
+         machine.secondsOfProduct(size, elementType);
+}
+
+double Machine::secondsOfExperts(ProductSize size, Type elementType) const {
+  size.m += cores > 0 ? ROTA_GROUP_UNIT / 2 : 0;
+  return secondsGrouped(*this, size, elementType);
+}
+
+double Machine::secondsOfExpertsGradient(ProductSize size,
+                                         Type elementType) const {
+  size.k += cores > 0 ? ROTA_GROUP_UNIT / 2 : 0;
+  return secondsGrouped(*this, size, elementType);
+}
+
+/// Seconds of the arithmetic of an op's products.
+static double secondsOfProducts(const Machine &machine, Operation *op,
+                                const ProductSize &size, Type elementType) {
+  return llvm::TypeSwitch<Operation *, double>(op)
+      .Case([&](GroupedProductOp) {
+        return machine.secondsOfExperts(size, elementType);
+      })
+      .Case([&](GroupedProductGradOp) {
+        return machine.secondsOfExpertsGradient(size, elementType);
+      })
+      .Default([&](Operation *) {
+        return machine.secondsOfProduct(size, elementType);
+      });
 }
 
 /// Seconds in which a host brings together the rows of each expert, which lie
@@ -215,9 +236,7 @@ double Machine::secondsOfOp(Operation *op) const {
   double memory = secondsOfMemory(op, cost);
   if (cost.form == WorkForm::Product)
     return launch + secondsOfGathering(*this, op) + secondsOfKeeping(op) +
-           std::max(memory,
-                    secondsOfProduct(computedSize(op, cost.product, cores > 0),
-                                     type));
+           std::max(memory, secondsOfProducts(*this, op, cost.product, type));
   return secondsOfKernel(
       std::max(memory, cost.form == WorkForm::Rows
                            ? secondsOfRows(cost, type)

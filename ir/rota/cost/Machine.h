@@ -36,6 +36,8 @@ struct TypeRates {
   /// Products that are each divided among all cores of a host, where they are
   /// known; those of `products` have a core of their own.
   std::vector<MeasuredProduct> sharedProducts;
+  /// Products of experts take so many times as long as others of their size.
+  double groupedSlower = 1;
   /// Seconds that a product takes longer where the cores of a rank share it;
   /// set by `Machine::sharedBy`.
   double sharedLonger = 0;
@@ -141,6 +143,12 @@ struct Machine {
   double peakOf(StringRef elementType) const; // "bf16"
 
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
+  /// Seconds of the products of experts, of which each has `m` rows on average,
+  /// and of their matrices' gradients, where `k` are the rows. On a host an
+  /// expert has half a unit of rows more on average, since their numbers are
+  /// data.
+  double secondsOfExperts(ProductSize size, Type elementType) const;
+  double secondsOfExpertsGradient(ProductSize size, Type elementType) const;
   /// Seconds in which an op's tensors are read and written.
   double secondsOfMemory(Operation *op, const Cost &cost) const;
   /// Seconds in which a host whose cache is known writes those results of a
@@ -196,10 +204,10 @@ struct Machine {
   std::string checkSources() const;
 };
 
-/// The machine of the module around `op`, as its ranks find it: the attribute
-/// `rota.machine`, a dictionary with the keys of a machine's file; the generic
-/// one without it.
-Machine machineOf(Operation *op);
+/// The machine of the module around `op`, as one of `ranks` ranks finds it, of
+/// those of the mesh where no number is given: the attribute `rota.machine`, a
+/// dictionary with the keys of a machine's file; the generic one without it.
+Machine machineOf(Operation *op, std::optional<int64_t> ranks = {});
 /// Sets that attribute, without sources.
 void setMachine(ModuleOp module, const Machine &machine);
 

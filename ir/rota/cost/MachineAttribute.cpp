@@ -74,7 +74,7 @@ static const MachineReads::Read &read(DictionaryAttr dictionary,
   return dialect->getRegisteredInterface<MachineReads>()->of(dictionary, ranks);
 }
 
-Machine mlir::rota::machineOf(Operation *op) {
+Machine mlir::rota::machineOf(Operation *op, std::optional<int64_t> ranks) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
@@ -83,7 +83,8 @@ Machine mlir::rota::machineOf(Operation *op) {
              : DictionaryAttr();
   if (!attribute)
     return {};
-  return read(attribute, meshOf(op).getRanks()).machine.value_or(Machine());
+  return read(attribute, ranks ? *ranks : meshOf(op).getRanks())
+      .machine.value_or(Machine());
 }
 
 LogicalResult RotaDialect::verifyOperationAttribute(Operation *op,

@@ -42,6 +42,7 @@ constexpr NumberRule tileRule{"a whole number of elements", 1, 1e6, true};
 constexpr NumberRule sizeRule{"a whole number of elements", 1, 1e12, true};
 constexpr NumberRule keysRule{"a number of keys", 0, 1e6};
 constexpr NumberRule slowestRule{"a ratio of times", 1, 100};
+constexpr NumberRule groupedRule{"a ratio of times", 0.01, 100};
 constexpr NumberRule depthRule{"a number of elements", 0, 1e6};
 
 constexpr StringRef elementTypes[] = {"bf16", "f16", "f32", "f64"};
@@ -72,6 +73,8 @@ void visitRates(Visitor &visitor, TypeRates &rates) {
       visitor.number("special_functions_per_second",
                      rates.specialFunctionsPerSecond, functionsRule);
     });
+  if (visitor.isGiven("grouped_slower", rates.groupedSlower != 1))
+    visitor.number("grouped_slower", rates.groupedSlower, groupedRule);
   for (auto [key, products] :
        {std::pair("products", &rates.products),
         std::pair("shared_products", &rates.sharedProducts)})

@@ -296,7 +296,7 @@ private:
             .stepEnd = stepEnd,
             .steps = steps,
             .rowsAtOnce = double(costs.cores) / double(costs.ranksOfRow),
-            .lendsCores = costs.lendsCores};
+            .lent = costs.lent.value_or(0)};
   }
 
   struct RankState {
@@ -391,7 +391,7 @@ void addReports(const Timeline &timeline, const CostTable &costs,
     RankUsage &report = simulation.ranks[rank];
     const std::vector<Action> &row = timeline.ranks[rank];
     // Costs are exact where cores are not lent and transfers take no time.
-    bool isExact = !costs.lendsCores && costs.slowsWork.empty();
+    bool isExact = !costs.lent && costs.slowsWork.empty();
     report.busy =
         isExact ? workOf(row, costs) : busyTime(row, simulation.spans[rank]);
     countPeakUsage(timeline, int(rank), communicates, simulation.spans[rank],

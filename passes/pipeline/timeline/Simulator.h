@@ -9,6 +9,7 @@
 #include "runtime/program/EventRun.h"
 
 #include <array>
+#include <optional>
 
 namespace rota::pipe {
 
@@ -34,8 +35,11 @@ struct CostTable {
   /// The cores of a machine that the compute actions of all rows share: who
   /// asks first runs first. A pair counts as one action. 0: any number.
   int64_t cores = 0;
-  int64_t ranksOfRow = 1;  // each of which asks for a core
-  bool lendsCores = false; // cores that nobody asks for speed the others up
+  int64_t ranksOfRow = 1; // each of which asks for a core
+  /// Cores that nobody asks for work for the others, and do this share of what
+  /// they would do for a row of their own: short work takes as long on several
+  /// cores. Nothing: they are not lent.
+  std::optional<double> lent = {};
   /// When not empty: the transfers of each chunk, by `transferStream`, instead
   /// of the six above.
   std::vector<std::array<double, kTransferStreams>> transfers;

@@ -22,7 +22,7 @@ std::optional<SteadyStep> steadyStep(const Timeline &timeline,
       });
   if (!time)
     return std::nullopt;
-  double rows = costs.lendsCores && costs.cores > 0
+  double rows = costs.lent && costs.cores > 0
                     ? double(costs.cores) / double(costs.ranksOfRow)
                     : double(timeline.ranks.size());
   double share = (*time - stepEnd) * rows;

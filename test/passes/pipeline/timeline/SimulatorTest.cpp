@@ -102,7 +102,7 @@ TEST(Simulator, ranksShareCores) {
 // each.
 TEST(Simulator, idleCoresAreLent) {
   CostTable costs;
-  costs.lendsCores = true;
+  costs.lent = 1;
   for (int stages : {1, 2, 4}) {
     Timeline timeline = generated("1f1b", stages, 1, 8);
     for (int cores : {1, 2, 4}) {
@@ -141,7 +141,8 @@ TEST(Simulator, transfersSlowWork) {
     chunk.fill(0.5);
   for (int cores : {0, 1}) {
     costs.cores = cores;
-    costs.lendsCores = cores > 0;
+    if (cores > 0)
+      costs.lent = 1;
     auto slowed = simulate(timeline, costs);
     EXPECT_EQ(slowed->makespan, 1 + 4 * 2 + 0.5 + 0.5 + 1);
     EXPECT_EQ(slowed->ranks[0].busy, 4 * 2 + 0.5 + 0.5);
