@@ -102,8 +102,9 @@ double RingSteps::seconds() const {
   return seconds;
 }
 
-/// A ring's steps on the last rank, whose queries see the keys of all others.
-/// All pairs of the op are `work` seconds.
+/// A ring's steps on the last rank, whose queries see the keys of all others,
+/// while the cores of a host's other ranks help it. All pairs of the op are
+/// `work` seconds.
 template <typename Op>
 static RingSteps stepsOfLastRank(Op op, const ContextRanks &ranks,
                                  double work) {
@@ -116,7 +117,9 @@ static RingSteps stepsOfLastRank(Op op, const ContextRanks &ranks,
                                    op.getBidirectional(), distance);
     if (block.pairs() == 0)
       break;
-    steps.work.push_back(work * block.pairs() / whole.pairs());
+    steps.work.push_back(work *
+                         ranks.machine.shareOfRanks(distance, ranks.count) *
+                         block.pairs() / whole.pairs());
   }
   return steps;
 }

@@ -98,6 +98,34 @@ TEST(Machine, AHostMultipliesWholeUnitsOfAnExpertsRows) {
   EXPECT_EQ(products, 2);
 }
 
+// Of two ranks one sees the keys of the block before, and the other computes
+// with it where they share the cores of a host.
+TEST(Machine, CoresOfRanksWithoutWorkComputeForOthers) {
+  mlir::MLIRContext context;
+  context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    module {
+      rota.mesh <context = 2>
+      func.func @f(%q: tensor<2x16x4x8xf32>, %position: tensor<i32>, %line: tensor<2x4x16xf32>) {
+        %o, %next = rota.attention %q, %q, %q previous %q, %line position %position behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+        return
+      }
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  Machine device, host;
+  device.types["f32"].attentionForward = 1e9;
+  host.types = device.types;
+  host.cores = 2;
+  int found = 0;
+  module->walk([&](AttentionOp op) {
+    ++found;
+    EXPECT_NEAR(host.secondsOfOp(op) - host.launch,
+                0.5 * (device.secondsOfOp(op) - device.launch), 1e-9);
+  });
+  EXPECT_EQ(found, 1);
+}
+
 TEST(Machine, RowsTakeElementsFunctionsAndOperations) {
   mlir::MLIRContext context;
   mlir::Type bf16 = mlir::BFloat16Type::get(&context);

@@ -169,6 +169,22 @@ static double seenKeys(Operation *op) {
       .Default(0.0);
 }
 
+double Machine::shareOfRanks(int64_t behind, int64_t ranks) const {
+  bool isShared = cores > 0 && behind < ranks;
+  return isShared ? 1 - double(behind) / double(ranks) : 1;
+}
+
+/// The share of ranks for which the op has work.
+static double shareOfRanks(const Machine &machine, Operation *op) {
+  return llvm::TypeSwitch<Operation *, double>(op)
+      .Case<AttentionOp, AttentionGradOp>([&](auto attention) {
+        return machine.shareOfRanks(
+            attention.getBehind().value_or(0),
+            meshOf(attention).getSize(MeshAxis::Context));
+      })
+      .Default(1.0);
+}
+
 /// Seconds of products of experts whose sizes are known.
 static double secondsGrouped(const Machine &machine, const ProductSize &size,
                              Type elementType) {
@@ -237,10 +253,10 @@ double Machine::secondsOfOp(Operation *op) const {
   if (cost.form == WorkForm::Product)
     return launch + secondsOfGathering(*this, op) + secondsOfKeeping(op) +
            std::max(memory, secondsOfProducts(*this, op, cost.product, type));
-  return secondsOfKernel(
-      std::max(memory, cost.form == WorkForm::Rows
-                           ? secondsOfRows(cost, type)
-                           : secondsOfAttention(cost, seenKeys(op), type)));
+  double work = cost.form == WorkForm::Rows
+                    ? secondsOfRows(cost, type)
+                    : secondsOfAttention(cost, seenKeys(op), type);
+  return secondsOfKernel(std::max(memory, work * ::shareOfRanks(*this, op)));
 }
 
 double Machine::secondsOfKernel(double seconds) const {

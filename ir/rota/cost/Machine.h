@@ -164,6 +164,10 @@ struct Machine {
   /// average.
   double secondsOfAttention(const Cost &cost, double seenKeys,
                             Type elementType) const;
+  /// The share of the work on the block `behind` blocks before its own that a
+  /// rank of a ring has on average: the first ranks have no such block, and
+  /// wait. On a host their cores compute for the others meanwhile; elsewhere 1.
+  double shareOfRanks(int64_t behind, int64_t ranks) const;
   /// Seconds of an op's work, without the transfer that it may start.
   double secondsOfOp(Operation *op) const;
   double secondsOfCopy(double bytes) const { return bytes / copiedPerSecond; }
