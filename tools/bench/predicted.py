@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of random configurations on this host beside those that `rota plan` predicts for the machine that `rota machine
 measure` writes: families, meshes of threads, schedules, policies of rematerialization, both types. Neighbours of a virtual
-machine slow it down for seconds and for minutes, by more than predictions err. So there are rounds: in each one the host is
-measured, then every configuration trains for some seconds. The measured time is the median of the rounds' median steps, the
+machine slow it down for seconds and for minutes, by more than predictions err. So the host is measured before
+each configuration trains for some seconds, in several rounds. The measured time is the median of the rounds' median steps, the
 predicted one the median over the rounds' machines. Beside each stands its range over the rounds, what the host did; a second
-error compares the quickest of the rounds, which neighbours change less."""
+error compares the quickest of the rounds, which neighbours change less. Trainers are compiled for the first machine, and a ring
+is asked for by name, so that all predictions are of the same programs."""
 import argparse
 import json
 import math
@@ -18,8 +19,9 @@ from common import ROTA, compile_trainer, model_of, random_tokens, run, temporar
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--rounds", type=int, default=3, help="of six minutes each, with 20 configurations")
-parser.add_argument("--seconds", type=int, default=12, help="that a configuration trains in a round")
+parser.add_argument("--rounds", type=int, default=2, help="of ten minutes each, with 20 configurations")
+parser.add_argument("--measure", type=int, default=20, help="seconds in which the host is measured")
+parser.add_argument("--seconds", type=int, default=8, help="that a configuration trains in a round")
 options = parser.parse_args()
 
 SMALL = {"hidden_size": 256, "intermediate_size": 704, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
@@ -43,6 +45,8 @@ def draw(choose):
     batch = choose.choice([8, 16])
     arguments = ["--mesh", mesh, "--batch-size", str(batch), "--sequence-length", str(choose.choice([128, 256])),
                  "--dtype", choose.choice(["f32", "bf16"]), "--remat", choose.choice(["none", "minimal", "full"])]
+    if "context" in mesh:
+        arguments += ["--context-exchange", "ring"]
     if "stage=1" not in mesh and "stage" in mesh:
         schedule, repeats = choose.choice(SCHEDULES)
         arguments += ["--schedule", schedule, "--repeats", str(repeats), "--microbatches", str(choose.choice([4, 8]))]
@@ -75,14 +79,18 @@ class Configuration:
         self.predicted.append(json.loads(run([ROTA, "plan", *self.arguments, "--machine", machine, "--json"]))["step_seconds"])
 
 
-def draw_all(folder):
-    """Configurations with their trainers compiled."""
+def measure_host(machine):
+    run([ROTA, "machine", "measure", "--seconds", str(options.measure), "-o", machine])
+
+
+def draw_all(folder, machine):
+    """Configurations with their trainers compiled for that machine."""
     choose, drawn, tried = random.Random(options.seed), [], 0
     while len(drawn) < options.configurations:
         configuration = Configuration(*draw(choose), os.path.join(folder, str(tried)))
         tried += 1
         if configuration.is_valid():
-            compile_trainer(configuration.arguments, configuration.trainer)
+            compile_trainer([*configuration.arguments, "--machine", machine], configuration.trainer)
             drawn.append(configuration)
     return drawn
 
@@ -94,10 +102,11 @@ def cells(seconds):
 
 with temporary() as folder:
     tokens, machine = random_tokens(folder, 2048), os.path.join(folder, "here.json")
-    configurations = draw_all(folder)
+    measure_host(machine)
+    configurations = draw_all(folder, machine)
     for _ in range(options.rounds):
-        run([ROTA, "machine", "measure", "-o", machine])
         for configuration in configurations:
+            measure_host(machine)
             configuration.predict(machine)
             configuration.measure(tokens)
 print(f"{'measured, ms':>20} {'predicted, ms':>20} {'error':>7} {'quickest':>8}  configuration")
