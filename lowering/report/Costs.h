@@ -52,7 +52,7 @@ struct FunctionCost {
   double flops = 0;
   mlir::rota::TrainingWork training; // operations, of a forward
   double seconds = 0;                // of its ops, without transfers
-  /// The same on a host, where no other rank asks for a core.
+  /// Seconds of its ops on a host where no other rank asks for a core.
   double secondsAlone = 0;
   std::vector<CollectiveUse> collectives;
   DividedAmount work; // operations, by `rota.work`

@@ -19,8 +19,8 @@ namespace {
 
 /// A transfer of at most this many bytes takes less time than waking threads.
 constexpr int64_t kSmallBytes = 1 << 16;
-/// The same where ranks outnumber the cores: a thread that wakes takes the core
-/// of another rank, which runs again after about as long as 256 KB take.
+/// Such bytes where ranks outnumber the cores: a thread that wakes takes the
+/// core of another rank, which runs again after about as long as 256 KB take.
 constexpr int64_t kSmallBytesOfSharedCores = 1 << 18;
 
 /// All rendezvous of one stream and group, or pair and direction.
