@@ -21,6 +21,8 @@ using mlir::rota::ProductSize;
 /// Sizes of each of m, n, k: close together where the rate depends on them. A
 /// router multiplies by as few columns as there are experts.
 constexpr int64_t kSizes[] = {8, 64, 128, 256, 512, 2048};
+/// Smaller products take no longer than their call.
+constexpr double kLeastFlops = 2.0 * 32 * 32 * 32;
 /// Those that are measured first, whatever the time.
 constexpr int64_t kFirstSizes[] = {128, 512};
 
@@ -66,7 +68,9 @@ std::vector<ProductSize> sizesInOrder(llvm::ArrayRef<int64_t> all) {
   for (int64_t m : all)
     for (int64_t n : all)
       for (int64_t k : all)
-        sizes.push_back({1, double(m), double(n), double(k)});
+        if (ProductSize size = {1, double(m), double(n), double(k)};
+            size.flops() >= kLeastFlops)
+          sizes.push_back(size);
   auto isFirst = [](const ProductSize &size) {
     return llvm::all_of(
         llvm::ArrayRef({size.m, size.n, size.k}),

@@ -20,7 +20,7 @@ constexpr const char *kText = R"({
  "units": 4,
  "types": {"bf16": {"flops_per_second": 4e12,
                     "products": [{"batch": 1, "m": 8, "n": 16, "k": 32,
-                                  "flops_per_second": 1e12}]},
+                                  "flops_per_second": 9e8}]},
            "f32": {"flops_per_second": 1e12,
                    "attention": {"forward_flops_per_second": 3e11,
                                  "backward_flops_per_second": 2e11,
