@@ -188,10 +188,11 @@ double FunctionCost::exposed() const {
 void addTimes(mlir::ModuleOp module, FunctionCosts &costs) {
   mlir::rota::Machine machine = mlir::rota::machineOf(module);
   mlir::rota::Machine alone = mlir::rota::machineOf(module, /*ranks=*/1);
+  bool isShared = alone.cores > 0 && mlir::rota::meshOf(module).getRanks() > 1;
   module.walk([&](mlir::func::FuncOp function) {
     FunctionCost &cost = costs[taskOf(function)];
     addTimes(function, machine, cost);
-    if (alone.cores > 0)
+    if (isShared)
       function.walk([&](mlir::Operation *op) {
         cost.secondsAlone += alone.secondsOfOp(op);
       });

@@ -52,7 +52,8 @@ struct FunctionCost {
   double flops = 0;
   mlir::rota::TrainingWork training; // operations, of a forward
   double seconds = 0;                // of its ops, without transfers
-  /// Seconds of its ops on a host where no other rank asks for a core.
+  /// Seconds of its ops on a host that several ranks share, while no other one
+  /// asks for a core.
   double secondsAlone = 0;
   std::vector<CollectiveUse> collectives;
   DividedAmount work; // operations, by `rota.work`

@@ -78,10 +78,8 @@ Repeated makeExperts(int64_t rows, ProductForm form, int32_t type,
 
 void measureExperts(mlir::rota::Machine &machine, HostRounds &host,
                     double seconds) {
-  constexpr ProductForm forms[] = {ProductForm::Forward,
-                                   ProductForm::InputGradient,
-                                   ProductForm::WeightGradient};
-  double each = seconds / double(2 * std::size(kRows) * std::size(forms));
+  double each =
+      seconds / double(2 * std::size(kRows) * std::size(kProductForms));
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   for (const auto &[type, number] :
        {std::pair<mlir::Type, int32_t>(mlir::Float32Type::get(&context),
@@ -91,7 +89,7 @@ void measureExperts(mlir::rota::Machine &machine, HostRounds &host,
         machine.types[type.isF32() ? "f32" : "bf16"].groupedSlower = 1;
     std::vector<double> ratios;
     for (int64_t rows : kRows)
-      for (ProductForm form : forms) {
+      for (ProductForm form : kProductForms) {
         auto make = [&](int thread) {
           return makeExperts(rows, form, number, host.products[thread]);
         };

@@ -9,12 +9,8 @@ using mlir::rota::ProductSize;
 
 namespace rota {
 
-static constexpr ProductForm kForms[] = {ProductForm::Forward,
-                                         ProductForm::InputGradient,
-                                         ProductForm::WeightGradient};
-
 llvm::ArrayRef<ProductForm> formsOf(const ProductSize &size) {
-  llvm::ArrayRef<ProductForm> all = kForms;
+  llvm::ArrayRef<ProductForm> all = kProductForms;
   return size.k > size.m   ? all.take_back(1)
          : size.k < size.m ? all.drop_back(1)
                            : all;

@@ -12,6 +12,9 @@ namespace rota {
 
 /// The products of a layer: y = x w^T, dx = dy w, dw += dy^T x.
 enum class ProductForm { Forward, InputGradient, WeightGradient };
+inline constexpr ProductForm kProductForms[] = {ProductForm::Forward,
+                                                ProductForm::InputGradient,
+                                                ProductForm::WeightGradient};
 
 /// The forms that products of this size have in a layer: tokens are most often
 /// the most, and they are the rows of the first two forms and the depth of
