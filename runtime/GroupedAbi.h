@@ -24,10 +24,6 @@ typedef struct RotaGroupedGemm {
   int32_t accumulate; // adds to C
 } RotaGroupedGemm;
 
-/// Hosts that multiply with oneDNN take an expert's rows of all sequences in
-/// multiples of it.
-enum { ROTA_GROUP_UNIT = 16 };
-
 /// C[b, r, out] = A[b, r, in] * B[x][in, out] for the rows of each expert x;
 /// without accumulate, rows after those of a block's last expert become zero.
 /// Sums are in f32; their order depends on the description and the counts

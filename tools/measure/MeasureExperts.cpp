@@ -97,11 +97,10 @@ void measureExperts(mlir::rota::Machine &machine, HostRounds &host,
             fmt::format("experts {} {} {}", number, rows, int(form)),
             pacedTogether(host.cores, each, make, makePace(host)));
         auto mean = double(rows) / kExperts;
-        double alike =
-            form == ProductForm::WeightGradient
-                ? machine.secondsOfExpertsGradient({kExperts, kIn, kOut, mean},
-                                                   type)
-                : machine.secondsOfExperts({kExperts, mean, kOut, kIn}, type);
+        bool isGradient = form == ProductForm::WeightGradient;
+        double alike = machine.secondsOfExperts(
+            {kExperts, isGradient ? kIn : mean, kOut, isGradient ? mean : kIn},
+            type);
         ratios.push_back(time / (double(host.cores) * alike));
       }
     slower = median(ratios);

@@ -4,7 +4,6 @@
 #include "ir/rota/Rota.h"
 #include "ir/rota/attention/SeenPairs.h"
 #include "ir/rota/experts/Experts.h"
-#include "runtime/GroupedAbi.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -185,59 +184,19 @@ static double shareOfRanks(const Machine &machine, Operation *op) {
       .Default(1.0);
 }
 
-/// Seconds of products of experts whose sizes are known.
-static double secondsGrouped(const Machine &machine, const ProductSize &size,
-                             Type elementType) {
-  const TypeRates *rates = ratesOf(machine, nameOf(elementType));
+double Machine::secondsOfExperts(const ProductSize &size,
+                                 Type elementType) const {
+  const TypeRates *rates = ratesOf(*this, nameOf(elementType));
   return (rates ? rates->groupedSlower : 1) *
-         machine.secondsOfProduct(size, elementType);
-}
-
-double Machine::secondsOfExperts(ProductSize size, Type elementType) const {
-  size.m += cores > 0 ? ROTA_GROUP_UNIT / 2 : 0;
-  return secondsGrouped(*this, size, elementType);
-}
-
-double Machine::secondsOfExpertsGradient(ProductSize size,
-                                         Type elementType) const {
-  size.k += cores > 0 ? ROTA_GROUP_UNIT / 2 : 0;
-  return secondsGrouped(*this, size, elementType);
+         secondsOfProduct(size, elementType);
 }
 
 /// Seconds of the arithmetic of an op's products.
 static double secondsOfProducts(const Machine &machine, Operation *op,
                                 const ProductSize &size, Type elementType) {
-  return llvm::TypeSwitch<Operation *, double>(op)
-      .Case([&](GroupedProductOp) {
-        return machine.secondsOfExperts(size, elementType);
-      })
-      .Case([&](GroupedProductGradOp) {
-        return machine.secondsOfExpertsGradient(size, elementType);
-      })
-      .Default([&](Operation *) {
-        return machine.secondsOfProduct(size, elementType);
-      });
-}
-
-/// Seconds in which a host brings together the rows of each expert, which lie
-/// in several sequences, for a product or from it. Those in bf16 are multiplied
-/// where they lie.
-static double secondsOfGathering(const Machine &machine, Operation *op) {
-  auto seconds = [&](Value in, Value out) {
-    bool isGathered = shapeOf(in)[0] > 1 && !getElementTypeOrSelf(in).isBF16();
-    double moved = 2 * (bytesOf(in) + bytesOf(out));
-    return isGathered ? moved / machine.cacheBytesPerSecond : 0;
-  };
-  if (machine.cores == 0 || machine.cacheBytes == 0)
-    return 0;
-  return llvm::TypeSwitch<Operation *, double>(op)
-      .Case([&](GroupedProductOp product) {
-        return seconds(product.getRows(), product.getResult());
-      })
-      .Case([&](GroupedProductGradOp product) {
-        return seconds(product.getLhs(), product.getRhs());
-      })
-      .Default(0.0);
+  return isa<GroupedProductOp, GroupedProductGradOp>(op)
+             ? machine.secondsOfExperts(size, elementType)
+             : machine.secondsOfProduct(size, elementType);
 }
 
 double Machine::secondsOfOp(Operation *op) const {
@@ -251,7 +210,7 @@ double Machine::secondsOfOp(Operation *op) const {
                                        : getElementTypeOrSelf(op->getResult(0));
   double memory = secondsOfMemory(op, cost);
   if (cost.form == WorkForm::Product)
-    return launch + secondsOfGathering(*this, op) + secondsOfKeeping(op) +
+    return launch + secondsOfKeeping(op) +
            std::max(memory, secondsOfProducts(*this, op, cost.product, type));
   double work = cost.form == WorkForm::Rows
                     ? secondsOfRows(cost, type)

@@ -144,11 +144,8 @@ struct Machine {
 
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
   /// Seconds of the products of experts, of which each has `m` rows on average,
-  /// and of their matrices' gradients, where `k` are the rows. On a host an
-  /// expert has half a unit of rows more on average, since their numbers are
-  /// data.
-  double secondsOfExperts(ProductSize size, Type elementType) const;
-  double secondsOfExpertsGradient(ProductSize size, Type elementType) const;
+  /// or of their matrices' gradients, where `k` are the rows.
+  double secondsOfExperts(const ProductSize &size, Type elementType) const;
   /// Seconds in which an op's tensors are read and written.
   double secondsOfMemory(Operation *op, const Cost &cost) const;
   /// Seconds in which a host whose cache is known writes those results of a

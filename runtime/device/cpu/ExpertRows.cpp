@@ -6,14 +6,9 @@
 
 namespace rota {
 
-/// Fewer rows of a sequence are multiplied together with those of others, in
-/// copies: a product of few rows takes as long to read the weight as to
-/// multiply.
-static constexpr int64_t kLeastInPlace = 128;
-
 ExpertRows::ExpertRows(const RotaGroupedGemm &g, const int32_t *counts,
-                       Heights heights)
-    : heights(heights) {
+                       int64_t mostRows)
+    : mostRows(mostRows) {
   find(g, counts);
   if (overfull.rows > 0)
     return;
@@ -62,45 +57,20 @@ void ExpertRows::find(const RotaGroupedGemm &g, const int32_t *counts) {
     }
 }
 
-void ExpertRows::cut(int64_t expert, std::span<const RowStretch> ofSequences,
+void ExpertRows::cut(int64_t expert, std::span<RowStretch> ofSequences,
                      std::vector<size_t> &firsts) {
-  auto addPart = [&](int64_t rows) {
-    firsts.push_back(stretches.size());
-    all.push_back(
-        {expert, rows, ceilDiv(rows, heights.unit) * heights.unit, {}});
-  };
-  int64_t total = 0;
+  int64_t left = 0;
   for (const RowStretch &stretch : ofSequences)
-    total += stretch.count;
-  // Of fewer rows, whole units would be multiplied in place, and a few rows by
-  // themselves.
-  bool mayBeInPlace = heights.unit > 1 && total > heights.most;
-  std::vector<RowStretch> small;
-  int64_t left = 0; // rows of small stretches
-  for (RowStretch stretch : ofSequences) {
-    int64_t inPlace = !mayBeInPlace || stretch.count < kLeastInPlace
-                          ? 0
-                          : stretch.count / heights.unit * heights.unit;
-    for (int64_t height =
-             inPlace ? evenPart(inPlace, heights.most, heights.unit) : 0;
-         inPlace > 0;) {
-      int64_t rows = std::min(height, inPlace);
-      addPart(rows);
-      stretches.push_back({stretch.first, rows});
-      stretch = {stretch.first + rows, stretch.count - rows};
-      inPlace -= rows;
-    }
-    if (stretch.count > 0)
-      small.push_back(stretch);
     left += stretch.count;
-  }
-  int64_t height = left > 0 ? evenPart(left, heights.most, heights.unit) : 0;
-  for (auto next = small.begin(); left > 0;) {
+  int64_t height = left > 0 ? evenPart(left, mostRows, 1) : 0;
+  for (auto next = ofSequences.begin(); left > 0;) {
     int64_t rows = std::min(height, left);
-    addPart(rows);
+    firsts.push_back(stretches.size());
+    all.push_back({expert, rows, {}});
     for (int64_t missing = rows; missing > 0;) {
       int64_t taken = std::min(next->count, missing);
-      stretches.push_back({next->first, taken});
+      if (taken > 0)
+        stretches.push_back({next->first, taken});
       *next = {next->first + taken, next->count - taken};
       next += next->count == 0;
       missing -= taken;

@@ -18,27 +18,15 @@ namespace rota {
 /// Rows are numbered over all sequences.
 class ExpertRows {
 public:
-  /// The rows of a part: multiples of a unit, up to the most. A product reads a
-  /// weight once for each part. With a unit of 1, it takes any stretches of
-  /// rows.
-  struct Heights {
-    int64_t unit, most;
-  };
-
   /// Some rows of an expert: those of all its stretches, in order.
   struct Part {
     int64_t expert = 0, rows = 0;
-    int64_t paddedRows = 0; // as many as a product needs
     std::span<const RowStretch> stretches;
-
-    /// Whether the rows lie together and are as many as a product needs.
-    bool isInPlace() const {
-      return stretches.size() == 1 && rows == paddedRows;
-    }
   };
 
-  /// `counts` as in rotaGroupedGemm.
-  ExpertRows(const RotaGroupedGemm &g, const int32_t *counts, Heights heights);
+  /// `counts` as in rotaGroupedGemm. A part has at most so many rows; a product
+  /// reads a weight once for each.
+  ExpertRows(const RotaGroupedGemm &g, const int32_t *counts, int64_t mostRows);
   ExpertRows(const ExpertRows &) = delete;
 
   /// The first block whose experts have more rows than it, with its experts as
@@ -60,10 +48,10 @@ private:
   void find(const RotaGroupedGemm &g, const int32_t *counts);
   /// Adds the parts of an expert whose rows of each sequence are these, and the
   /// number of each part's first stretch.
-  void cut(int64_t expert, std::span<const RowStretch> ofSequences,
+  void cut(int64_t expert, std::span<RowStretch> ofSequences,
            std::vector<size_t> &firsts);
 
-  Heights heights;
+  int64_t mostRows;
   FullExperts overfull;
   std::vector<RowStretch> found; // [expert][sequence]
   std::vector<RowStretch> stretches, rest;

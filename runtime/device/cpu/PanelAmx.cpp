@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <immintrin.h>
 #include <sys/syscall.h>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 
@@ -19,9 +20,10 @@
 
 namespace rota::amx {
 
-constexpr int kLanes = 16, kPairs = 16;
+constexpr int kElements = 2, kElementBytes = 2;
+constexpr int kLanes = 16, kWords = 16;
 typedef float Floats __attribute__((ext_vector_type(kLanes)));
-typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
+typedef uint32_t Words __attribute__((ext_vector_type(kLanes)));
 
 struct Tiles {
   static void configure(const void *shapes) { _tile_loadconfig(shapes); }

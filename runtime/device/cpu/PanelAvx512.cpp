@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
+#include <type_traits>
 #include <utility>
 
 #pragma clang attribute push(                                                  \
@@ -15,18 +16,21 @@ namespace rota::avx512 {
 
 /// 24 of 32 registers have sums: as many products for each vector of B, and of
 /// A, as registers allow.
-constexpr int kLanes = 16, kPairs = 1, kRows = 8, kVectors = 3;
+constexpr int kElements = 2, kElementBytes = 2;
+constexpr int kLanes = 16, kWords = 1, kRows = 8, kVectors = 3;
 
 /// Measured on a Zen 4. Packed columns of B take most of a second-level cache
 /// of 1 MiB. Where rows of A are packed, B is read from the third-level cache,
 /// which costs 1 % at most; with columns for the second-level cache, rows of A
 /// would be packed four times as often.
-constexpr PanelSizes kSizes = {.lanes = kLanes,
-                               .pairs = kPairs,
+constexpr PanelSizes kSizes = {.elements = kElements,
+                               .elementBytes = kElementBytes,
+                               .lanes = kLanes,
+                               .words = kWords,
                                .rows = kRows,
                                .vectors = kVectors,
                                .rowsInPlace = 1,
-                               .mostPairs = 512,
+                               .mostWords = 512,
                                .packedBytes = 800 << 10,
                                .packedBytesWithRows = 3200 << 10,
                                .tiling = {.unitM = 64,

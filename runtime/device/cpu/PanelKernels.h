@@ -3,11 +3,11 @@
 // The parts of a product of panels (PanelProduct.h) that are written for a kind
 // of processor.
 //
-// Operands are bf16. A *pair* is two neighbours along k, the first in the low
-// half of 32 bits; what has no partner has zero. A *panel* holds columns of B
-// as [pairs][vectors][lanes], so that a vector has the same pair of k of
-// neighbouring columns. Rows of A are read where they lie, or packed in the
-// form that suits the processor.
+// A *word* is 32 bits of what is multiplied: an f32, or two bf16 that are
+// neighbours along k, the first in the low half; what has no partner has zero.
+// A *panel* holds columns of B as [words][vectors][lanes], so that a vector has
+// the same word of k of neighbouring columns. Rows of A are read where they
+// lie, or packed in the form that suits the processor.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_PANELKERNELS_H
 #define ROTA_RUNTIME_DEVICE_CPU_PANELKERNELS_H
 
@@ -24,22 +24,22 @@ struct PanelSource {
   int64_t k; // elements
 };
 
-/// Where packed pairs go: into panels of `pairs` pairs, from pair `first` on.
+/// Where packed words go: into panels of `words` words, from word `first` on.
 struct PanelPlace {
   char *panels;
-  int64_t pairs, first = 0;
+  int64_t words, first = 0;
 };
 
-/// Rows of A: pair p of row r is at `data + r * strideRow + p * stridePair`, in
+/// Rows of A: word p of row r is at `data + r * strideRow + p * strideWord`, in
 /// bytes.
 struct PanelRows {
   const char *data;
-  int64_t strideRow, stridePair;
+  int64_t strideRow, strideWord;
 };
 
 /// Some rows of A and a panel of B.
 struct PanelBlock {
-  int64_t pairs;
+  int64_t words;
   PanelRows a;
   const char *b = nullptr;
 };
@@ -64,18 +64,20 @@ struct PanelTiling {
 };
 
 struct PanelSizes {
-  int lanes;   // of a vector
-  int pairs;   // multiplied at a time; zeros complete what is packed
-  int rows;    // the most that are multiplied at a time
-  int vectors; // of a panel of B
+  int elements;     // of k in a word
+  int elementBytes; // of an operand; bf16 may become words of f32
+  int lanes;        // of a vector
+  int words;        // multiplied at a time; zeros complete what is packed
+  int rows;         // the most that are multiplied at a time
+  int vectors;      // of a panel of B
   /// Rows of A are read where they lie in multiples of so many, others packed.
   int rowsInPlace;
   /// Bytes: rows whose distance is a multiple of them share places in the first
   /// cache, and are packed. 0 where this costs more than it saves.
   int64_t crowdedStride = 0;
-  /// Pairs of k in a block: some rows of A and the panel of B that they meet
+  /// Words of k in a block: some rows of A and the panel of B that they meet
   /// stay in the first caches.
-  int64_t mostPairs;
+  int64_t mostWords;
   /// Bytes of B that are packed at a time: where rows of A are read in place,
   /// and where they are packed, too, which is done once for each such part.
   int64_t packedBytes, packedBytesWithRows;
@@ -93,16 +95,16 @@ struct PanelKernels {
   void (*end)();
   /// Packs `columns` columns of B, the first of which is `first`, into panels
   /// of so many vectors. The last panel ends with vectors that have no numbers,
-  /// and its last vector with zeros. Zeros complete the pairs to a multiple of
-  /// PanelSizes::pairs.
+  /// and its last vector with zeros. Zeros complete the words to a multiple of
+  /// PanelSizes::words.
   void (*pack)(const PanelSource &source, int64_t first, int64_t columns,
                int vectorsOfPanel, const PanelPlace &place);
   /// Packs rows of A, up to a multiple of the lanes.
   void (*packRows)(const PanelSource &source, int64_t first, int64_t rows,
                    const PanelPlace &place);
   /// Packed rows from `row` on, a multiple of PanelSizes::rows.
-  PanelRows (*packedRows)(const char *packed, int64_t row, int64_t pairs);
-  /// Sums over the block's pairs, in order, and stores them.
+  PanelRows (*packedRows)(const char *packed, int64_t row, int64_t words);
+  /// Sums over the block's words, in order, and stores them.
   void (*multiply)(const PanelBlock &block, int64_t rows, int64_t columns,
                    const PanelResult &result);
   /// Stores `rows` x `columns` sums, rows of which are `stride` floats apart.
@@ -111,10 +113,17 @@ struct PanelKernels {
                 int64_t columns, const PanelResult &result);
 };
 
-/// The kernels of this processor; null where products are left to oneDNN.
+/// The kernels of this processor for products of bf16; null where they are left
+/// to oneDNN.
 const PanelKernels *panelKernels();
 
-/// Kernels for AVX-512 BF16; null where the processor has none.
+/// Kernels for operands of that type, which are multiplied in f32 by vectors of
+/// 512, 256 or 128 bits; null where the processor has none of these.
+const PanelKernels *floatKernels(int32_t type, int vectorBits);
+/// Those with the widest vectors of this processor.
+const PanelKernels &floatKernels(int32_t type);
+
+/// Kernels for AVX-512 BF16; null where the processor has none of it.
 const PanelKernels *panelKernelsOfAvx512();
 
 /// Whether the processor has AMX with products of bf16.

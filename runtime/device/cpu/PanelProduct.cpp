@@ -9,7 +9,7 @@
 namespace rota {
 namespace {
 
-constexpr int64_t kPairBytes = 4, kLineBytes = 64;
+constexpr int64_t kWordBytes = 4, kLineBytes = 64;
 /// Rows of A that are packed at a time.
 constexpr int64_t kPackedRows = 64;
 /// So few rows of A stay in the second-level cache. Fewer columns of B are then
@@ -18,12 +18,12 @@ constexpr int64_t kFewRows = 256;
 
 /// An operand from `data` on, whose elements along k lie `stride` elements
 /// apart, or else its columns do.
-PanelSource sourceOf(const void *data, int64_t stride, bool isStrideOfK) {
-  constexpr int64_t kBytes = elementBytes(ROTA_BF16);
+PanelSource sourceOf(const void *data, int64_t stride, bool isStrideOfK,
+                     int64_t elementBytes) {
   auto *bytes = static_cast<const char *>(data);
   if (isStrideOfK)
-    return {bytes, stride * kBytes, kBytes, 0};
-  return {bytes, kBytes, stride * kBytes, 0};
+    return {bytes, stride * elementBytes, elementBytes, 0};
+  return {bytes, elementBytes, stride * elementBytes, 0};
 }
 
 /// A part of the operand along k.
@@ -33,21 +33,21 @@ PanelSource partOf(PanelSource source, const RowStretch &part) {
   return source;
 }
 
-/// Elements of k that whole pairs of these have.
-int64_t inPairs(const RowStretch &stretch) {
-  return 2 * ceilDiv(stretch.count, 2);
+/// Elements of k that whole words of these have.
+int64_t inWords(const RowStretch &stretch, const PanelSizes &sizes) {
+  return ceilDiv(stretch.count, sizes.elements) * sizes.elements;
 }
 
 /// Elements [first, first + count) of k as they are counted in depthOf.
 std::vector<RowStretch> partOfK(std::span<const RowStretch> rows, int64_t first,
-                                int64_t count) {
+                                int64_t count, const PanelSizes &sizes) {
   std::vector<RowStretch> parts;
   for (const RowStretch &stretch : rows) {
     int64_t from = std::max<int64_t>(first, 0),
             to = std::min(first + count, stretch.count);
     if (from < to)
       parts.push_back({stretch.first + from, to - from});
-    first -= inPairs(stretch);
+    first -= inWords(stretch, sizes);
   }
   return parts;
 }
@@ -70,9 +70,11 @@ PanelResult rowsOf(PanelResult result, int64_t first) {
 
 /// Whether all rows of A are packed.
 bool mustPackRows(const RotaGemm &g, const PanelSizes &sizes) {
-  int64_t crowded = sizes.crowdedStride;
-  return g.transposeA || g.k % (2 * sizes.pairs) != 0 ||
-         (crowded > 0 && g.lda * elementBytes(g.typeA) % crowded == 0);
+  int64_t crowded = sizes.crowdedStride, bytes = sizes.elementBytes;
+  bool hasWords = sizes.elements * bytes == kWordBytes &&
+                  g.k % (sizes.elements * sizes.words) == 0;
+  return g.transposeA || !hasWords ||
+         (crowded > 0 && g.lda * bytes % crowded == 0);
 }
 
 /// Registers of the calling thread that kernels set up.
@@ -102,15 +104,16 @@ struct PanelProduct::Block {
   std::vector<RowStretch> k, nextK; // of this part of k, and of the next
   PanelResult c;
   bool hasSums; // C has rows of `m` one after another
-  int64_t pairs;
+  int64_t words;
+  int elements; // of a word
   char *packedA, *packedB;
 
   template <typename Pack>
   void pack(const PanelSource &operand, char *to, Pack packPart) const {
-    PanelPlace place{to, pairs};
+    PanelPlace place{to, words};
     for (const RowStretch &part : k) {
       packPart(partOf(operand, part), place);
-      place.first += ceilDiv(part.count, 2);
+      place.first += ceilDiv(part.count, elements);
     }
   }
 };
@@ -121,13 +124,13 @@ class PanelProduct::Prefetch {
 public:
   /// Some columns of an operand, from its first on, in these parts of k.
   Prefetch(const PanelSource &source, std::span<const RowStretch> parts,
-           int64_t columns, int64_t steps)
+           int64_t columns, int64_t steps, int64_t elementBytes)
       : source(source), parts(parts) {
     if (parts.empty() || columns <= 0)
       return;
-    areNeighbours = source.strideColumn == elementBytes(ROTA_BF16);
+    areNeighbours = source.strideColumn == elementBytes;
     int64_t elements = areNeighbours ? columns : parts.front().count;
-    bytes = elements * elementBytes(ROTA_BF16);
+    bytes = elements * elementBytes;
     if (!areNeighbours)
       left = columns;
     else
@@ -172,7 +175,7 @@ struct PanelProduct::ColumnGroup {
 
   /// The panel that begins with this column of the group.
   char *panel(int64_t column) const {
-    return block.packedB + column * block.pairs * kPairBytes;
+    return block.packedB + column * block.words * kWordBytes;
   }
 };
 
@@ -180,8 +183,9 @@ PanelProduct::PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels)
     : g(gemm), kernels(&kernels), sizes(kernels.sizes),
       packsRows(mustPackRows(gemm, sizes)),
       panelWidth(sizes.vectors * sizes.lanes),
-      depth(evenPart(gemm.k, 2 * sizes.mostPairs, 2 * sizes.lanes)) {
-  int64_t bytes = pairsOf(depth) * panelWidth * kPairBytes;
+      depth(evenPart(gemm.k, sizes.elements * sizes.mostWords,
+                     sizes.elements * sizes.lanes)) {
+  int64_t bytes = wordsOf(depth) * panelWidth * kWordBytes;
   bool readsRows = !packsRows && g.m >= sizes.rowsInPlace;
   int64_t most = readsRows ? sizes.packedBytes : sizes.packedBytesWithRows;
   if (readsRows && g.m <= kFewRows)
@@ -201,14 +205,15 @@ std::optional<PanelProduct> PanelProduct::make(const RotaGemm &gemm) {
   return std::nullopt;
 }
 
-int64_t PanelProduct::pairsOf(int64_t k) const {
-  return ceilDiv(k, 2 * sizes.pairs) * sizes.pairs;
+int64_t PanelProduct::wordsOf(int64_t k) const {
+  return ceilDiv(k, sizes.elements * sizes.words) * sizes.words;
 }
 
-int64_t PanelProduct::depthOf(std::span<const RowStretch> rows) {
+int64_t PanelProduct::depthOf(std::span<const RowStretch> rows,
+                              const PanelKernels &kernels) {
   int64_t depth = 0;
   for (const RowStretch &stretch : rows)
-    depth += inPairs(stretch);
+    depth += inWords(stretch, kernels.sizes);
   return depth;
 }
 
@@ -225,11 +230,11 @@ void PanelProduct::run(const void *a, const void *b, void *c,
   std::span<const RowStretch> m = rows, k = {&allK, 1};
   if (g.transposeA)
     m = {&allM, 1}, k = rows;
-  int64_t pairs = pairsOf(depth);
+  int64_t words = wordsOf(depth);
   // Sums of several blocks are rounded once.
   bool keepsSums = g.typeC == ROTA_BF16 && depth < g.k;
-  int64_t bytesB = pairs * groupColumns * kPairBytes;
-  int64_t bytesA = pairs * kPackedRows * kPairBytes;
+  int64_t bytesB = words * groupColumns * kWordBytes;
+  int64_t bytesA = words * kPackedRows * kWordBytes;
   int64_t bytesC = keepsSums ? g.m * g.n * int64_t(sizeof(float)) : 0;
   auto *memory = static_cast<char *>(scratch.get(bytesB + bytesA + bytesC));
   auto *sums = reinterpret_cast<float *>(memory + bytesB + bytesA);
@@ -237,14 +242,15 @@ void PanelProduct::run(const void *a, const void *b, void *c,
   Registers registers(*kernels);
   for (int64_t first = 0; first < g.k; first += depth) {
     int64_t count = std::min(depth, g.k - first);
-    Block block{sourceOf(a, g.lda, g.transposeA != 0),
-                sourceOf(b, g.ldb, g.transposeB == 0),
+    Block block{sourceOf(a, g.lda, g.transposeA != 0, sizes.elementBytes),
+                sourceOf(b, g.ldb, g.transposeB == 0, sizes.elementBytes),
                 m,
-                partOfK(k, first, count),
-                partOfK(k, first + count, depth),
+                partOfK(k, first, count, sizes),
+                partOfK(k, first + count, depth, sizes),
                 result,
                 keepsSums,
-                pairsOf(count),
+                wordsOf(count),
+                sizes.elements,
                 memory + bytesB,
                 memory};
     if (keepsSums)
@@ -270,7 +276,8 @@ void PanelProduct::addBlock(const Block &block) const {
     bool isLast = left == 0;
     Prefetch next(columnsOf(block.b, isLast ? 0 : column + count),
                   isLast ? block.nextK : block.k,
-                  std::min(groupColumns, isLast ? g.n : left), steps);
+                  std::min(groupColumns, isLast ? g.n : left), steps,
+                  sizes.elementBytes);
     ColumnGroup group{block, column, count, next};
     block.pack(block.b, block.packedB,
                [&](const PanelSource &part, const PanelPlace &place) {
@@ -298,9 +305,10 @@ void PanelProduct::multiplyInPlace(ColumnGroup &group, const RowStretch &rows,
     int64_t count = std::min<int64_t>(sizes.rows, all - done);
     PanelSource part = columnsOf(block.a, rows.first + done);
     Prefetch next(columnsOf(part, count), block.k,
-                  std::min(count, rows.count - done - count), panels);
+                  std::min(count, rows.count - done - count), panels,
+                  sizes.elementBytes);
     const char *data = partOf(part, block.k.front()).data;
-    multiplyPanels(group, {block.pairs, {data, part.strideColumn, kPairBytes}},
+    multiplyPanels(group, {block.words, {data, part.strideColumn, kWordBytes}},
                    row + done, count, next);
   }
 }
@@ -319,11 +327,11 @@ void PanelProduct::multiplyPacked(ColumnGroup &group, const RowStretch &rows,
                });
     Prefetch next(columnsOf(block.a, first + count), block.k,
                   std::min(kPackedRows, left - count),
-                  ceilDiv(count, sizes.rows) * panels);
+                  ceilDiv(count, sizes.rows) * panels, sizes.elementBytes);
     for (int64_t i = 0; i < count; i += sizes.rows)
       multiplyPanels(
           group,
-          {block.pairs, kernels->packedRows(block.packedA, i, block.pairs)},
+          {block.words, kernels->packedRows(block.packedA, i, block.words)},
           row + done + i, std::min<int64_t>(sizes.rows, count - i), next);
   }
 }

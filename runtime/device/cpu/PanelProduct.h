@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of bf16 by kernels of Rota's own: operands are packed into panels
+// Products by kernels of Rota's own: operands are packed into panels
 // (PanelKernels.h), so few at a time that they stay in a cache, and a block of
 // sums stays in registers.
 //
@@ -27,17 +27,19 @@ namespace rota {
 /// them), or where A is transposed, rows of A and B (k).
 class PanelProduct {
 public:
-  /// The types must be bf16 by bf16.
+  /// The types of A and B must be those of the kernels.
   PanelProduct(const RotaGemm &gemm, const PanelKernels &kernels);
 
-  /// The kernels of this processor for the types; null where it has none.
+  /// The kernels of this processor for the types; null where oneDNN multiplies
+  /// them.
   static const PanelKernels *kernelsFor(const RotaGemm &gemm);
   /// With these kernels; nothing where there are none.
   static std::optional<PanelProduct> make(const RotaGemm &gemm);
 
-  /// The k of a product whose sums are over these rows: a pair has rows of one
-  /// stretch, so an odd one takes one more.
-  static int64_t depthOf(std::span<const RowStretch> rows);
+  /// The k of a product whose sums are over these rows: a word has rows of one
+  /// stretch, so an odd one may take one more.
+  static int64_t depthOf(std::span<const RowStretch> rows,
+                         const PanelKernels &kernels);
 
   /// Runs on the calling thread, to which `scratch` belongs, with the first
   /// rows, or with `rows`.
@@ -59,8 +61,8 @@ private:
 
   /// Rows of a stretch that are read where they lie; the rest is packed.
   int64_t rowsInPlace(const RowStretch &rows) const;
-  /// In so many elements of k, with zeros that complete them.
-  int64_t pairsOf(int64_t k) const;
+  /// Those of so many elements of k, with zeros that complete them.
+  int64_t wordsOf(int64_t k) const;
 
   RotaGemm g;
   const PanelKernels *kernels;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
+#include <type_traits>
 #include <utility>
 
 #pragma clang attribute push(                                                  \
@@ -14,14 +15,17 @@
 namespace rota::avx512tiles {
 
 /// Two vectors of a panel by eight rows: 16 of 32 registers have sums.
-constexpr int kLanes = 16, kPairs = 1, kRows = 8;
+constexpr int kElements = 2, kElementBytes = 2;
+constexpr int kLanes = 16, kWords = 1, kRows = 8;
 constexpr int kVectors = ROTA_TILE_COLUMNS / kLanes;
-constexpr PanelSizes kSizes = {.lanes = kLanes,
-                               .pairs = kPairs,
+constexpr PanelSizes kSizes = {.elements = kElements,
+                               .elementBytes = kElementBytes,
+                               .lanes = kLanes,
+                               .words = kWords,
                                .rows = kRows,
                                .vectors = kVectors,
                                .rowsInPlace = 1,
-                               .mostPairs = 0,   // no products of matrices
+                               .mostWords = 0,   // no products of matrices
                                .packedBytes = 0, // by these kernels
                                .packedBytesWithRows = 0};
 

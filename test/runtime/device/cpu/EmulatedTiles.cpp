@@ -6,14 +6,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 #include <ucontext.h>
 #include <utility>
 
 namespace rota::tiles {
 
-constexpr int kLanes = 16, kPairs = 16;
+constexpr int kElements = 2, kElementBytes = 2;
+constexpr int kLanes = 16, kWords = 16;
 typedef float Floats __attribute__((ext_vector_type(kLanes)));
-typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
+typedef uint32_t Words __attribute__((ext_vector_type(kLanes)));
 
 struct Tiles {
   static test::TileRegisters &registers() { return test::TileRegisters::get(); }

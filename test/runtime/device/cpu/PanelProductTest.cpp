@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of panels by kernels of small vectors and of tiles in plain C++,
-// which any processor can run, by those for AVX-512, and by those for AMX,
-// whose instructions are emulated on a processor without it.
+// which any processor can run, by those for AVX-512, by those for AMX, whose
+// instructions are emulated on a processor without it, and by those that
+// multiply in f32.
 #include "runtime/device/cpu/PanelProduct.h"
+#include "runtime/device/GemmShape.h"
 #include "runtime/device/cpu/TileProduct.h"
 #include "test/runtime/GemmCase.h"
 #include "test/runtime/device/cpu/EmulatedTiles.h"
@@ -17,27 +19,31 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace rota::plain {
 
-constexpr int kLanes = 8, kPairs = 1, kRows = 4, kVectors = 2;
-constexpr PanelSizes kSizes = {.lanes = kLanes,
-                               .pairs = kPairs,
+constexpr int kElements = 2, kElementBytes = 2;
+constexpr int kLanes = 8, kWords = 1, kRows = 4, kVectors = 2;
+constexpr PanelSizes kSizes = {.elements = kElements,
+                               .elementBytes = kElementBytes,
+                               .lanes = kLanes,
+                               .words = kWords,
                                .rows = kRows,
                                .vectors = kVectors,
                                .rowsInPlace = 1,
-                               .mostPairs = 512,
+                               .mostWords = 512,
                                .packedBytes = 800 << 10,
                                .packedBytesWithRows = 3200 << 10};
 typedef float Floats __attribute__((ext_vector_type(kLanes)));
-typedef uint32_t Pairs __attribute__((ext_vector_type(kLanes)));
+typedef uint32_t Words __attribute__((ext_vector_type(kLanes)));
 
-static inline Floats addProducts(Floats sums, Pairs a, Pairs b) {
-  auto first = [](Pairs pairs) {
+static inline Floats addProducts(Floats sums, Words a, Words b) {
+  auto first = [](Words pairs) {
     return __builtin_bit_cast(Floats, pairs << 16);
   };
-  auto second = [](Pairs pairs) {
+  auto second = [](Words pairs) {
     return __builtin_bit_cast(Floats, pairs & 0xffff0000u);
   };
   return sums + second(a) * second(b) + first(a) * first(b);
@@ -58,7 +64,7 @@ Buffer multiply(const RotaGemm &g, const PanelKernels &kernels,
                 const Operands &in, int64_t tileM, int64_t tileN) {
   Buffer c = in.c;
   Scratch scratch;
-  int64_t bytesC = g.typeC == ROTA_F32 ? 4 : 2;
+  int64_t bytesA = elementBytes(g.typeA), bytesC = elementBytes(g.typeC);
   for (int64_t row = 0; row < g.m; row += tileM)
     for (int64_t column = 0; column < g.n; column += tileN) {
       RotaGemm tile = g;
@@ -67,13 +73,25 @@ Buffer multiply(const RotaGemm &g, const PanelKernels &kernels,
       int64_t fromA = row * (g.transposeA ? 1 : g.lda);
       int64_t fromB = column * (g.transposeB ? g.ldb : 1);
       PanelProduct(tile, kernels)
-          .run(in.a.bytes.data() + 2 * fromA, in.b.bytes.data() + 2 * fromB,
+          .run(in.a.bytes.data() + bytesA * fromA,
+               in.b.bytes.data() + bytesA * fromB,
                c.bytes.data() + bytesC * (row * g.ldc + column), scratch);
     }
   return c;
 }
 
-enum class Kind { PlainVectors, Avx512, PlainTiles, Amx };
+enum class Kind {
+  PlainVectors,
+  Avx512,
+  PlainTiles,
+  Amx,
+  Floats512,
+  Floats256,
+  Floats128,
+  Widened512,
+  Widened256,
+  Widened128
+};
 
 class PanelKernelsTest : public testing::TestWithParam<Kind> {
 protected:
@@ -92,6 +110,17 @@ protected:
       break;
     case Kind::Amx:
       setUpAmx();
+      break;
+    case Kind::Floats512:
+    case Kind::Floats256:
+    case Kind::Floats128:
+      type = ROTA_F32;
+      setUpFloats(512 >> (int(GetParam()) - int(Kind::Floats512)));
+      break;
+    case Kind::Widened512:
+    case Kind::Widened256:
+    case Kind::Widened128:
+      setUpFloats(512 >> (int(GetParam()) - int(Kind::Widened512)));
     }
   }
 
@@ -110,6 +139,21 @@ protected:
     kernels = &panelKernelsOfAmx();
   }
 
+  void setUpFloats(int vectorBits) {
+    kernels = floatKernels(type, vectorBits);
+    if (!kernels)
+      GTEST_SKIP() << "this processor has no vectors of " << vectorBits
+                   << " bits";
+  }
+
+  /// describeGemm with operands of the kernels' type.
+  RotaGemm describe(int64_t m, int64_t n, int64_t k, bool transposeA,
+                    bool transposeB, int32_t typeC, bool accumulate,
+                    int64_t gap) const {
+    return describeGemm(1, m, n, k, transposeA, transposeB, type, type, typeC,
+                        accumulate, gap);
+  }
+
   void check(const RotaGemm &g, int64_t tileM, int64_t tileN) {
     SCOPED_TRACE(testing::Message()
                  << g.m << " x " << g.n << " x " << g.k << ", transposed "
@@ -121,6 +165,7 @@ protected:
         << "in tiles of " << tileM << " x " << tileN;
   }
 
+  int32_t type = ROTA_BF16;
   const PanelKernels *kernels = nullptr;
   std::optional<EmulatedAmx> emulator;
 };
@@ -132,9 +177,9 @@ TEST_P(PanelKernelsTest, AgreesWithPlainLoop) {
   auto upTo = [&](int64_t most) { return 1 + int64_t(random() % most); };
   for (int form = 0; form < 64; ++form) {
     int64_t m = upTo(form % 4 ? 40 : 150), n = upTo(form % 8 ? 150 : 600);
-    RotaGemm g = describeGemm(1, m, n, upTo(130), form & 1, form & 2, ROTA_BF16,
-                              ROTA_BF16, form & 4 ? ROTA_F32 : ROTA_BF16,
-                              form & 8, /*gap=*/form & 16 ? 3 : 0);
+    RotaGemm g = describe(m, n, upTo(130), form & 1, form & 2,
+                          form & 4 ? ROTA_F32 : ROTA_BF16, form & 8,
+                          /*gap=*/form & 16 ? 3 : 0);
     check(g, upTo(m), upTo(n));
   }
 }
@@ -142,16 +187,15 @@ TEST_P(PanelKernelsTest, AgreesWithPlainLoop) {
 /// Sums of several parts of k are rounded once.
 TEST_P(PanelKernelsTest, AddsPartsOfK) {
   for (int form = 0; form < 16; ++form)
-    check(describeGemm(1, 70, 90, 2305, form & 1, form & 2, ROTA_BF16,
-                       ROTA_BF16, form & 4 ? ROTA_F32 : ROTA_BF16, form & 8,
-                       /*gap=*/0),
+    check(describe(70, 90, 2305, form & 1, form & 2,
+                   form & 4 ? ROTA_F32 : ROTA_BF16, form & 8,
+                   /*gap=*/0),
           30, 50);
 }
 
 TEST_P(PanelKernelsTest, KeepsWhatIsNoNumber) {
   for (int typeC : {ROTA_BF16, ROTA_F32}) {
-    RotaGemm g = describeGemm(1, 5, 20, 7, false, true, ROTA_BF16, ROTA_BF16,
-                              typeC, false, 0);
+    RotaGemm g = describe(5, 20, 7, false, true, typeC, false, 0);
     Operands in(g);
     in.a.set(0, NAN);
     in.a.set(g.lda + 6, INFINITY);
@@ -168,12 +212,9 @@ TEST_P(PanelKernelsTest, KeepsWhatIsNoNumber) {
 /// share places in a cache, several groups of columns.
 TEST_P(PanelKernelsTest, ReadsRowsInPlace) {
   for (int gap : {0, 5, 1024 - 96})
-    check(describeGemm(1, 83, 70, 96, false, gap != 5, ROTA_BF16, ROTA_BF16,
-                       ROTA_F32, gap == 0, gap),
-          50, 40);
-  check(describeGemm(1, 20, 1700, 640, false, true, ROTA_BF16, ROTA_BF16,
-                     ROTA_BF16, true, 0),
-        16, 900);
+    check(describe(83, 70, 96, false, gap != 5, ROTA_F32, gap == 0, gap), 50,
+          40);
+  check(describe(20, 1700, 640, false, true, ROTA_BF16, true, 0), 16, 900);
 }
 
 /// Stretches of rows give the bits of copies that lie together; other rows of C
@@ -182,9 +223,8 @@ TEST_P(PanelKernelsTest, TakesStretchesOfRows) {
   const std::vector<RowStretch> stretches = {
       {2, 41}, {50, 1}, {51, 16}, {90, 7}};
   for (int form = 0; form < 16; ++form) {
-    RotaGemm g = describeGemm(1, 100, 70, form & 1 ? 1300 : 65, false, form & 2,
-                              ROTA_BF16, ROTA_BF16,
-                              form & 4 ? ROTA_F32 : ROTA_BF16, form & 8, 3);
+    RotaGemm g = describe(100, 70, form & 1 ? 1300 : 65, false, form & 2,
+                          form & 4 ? ROTA_F32 : ROTA_BF16, form & 8, 3);
     SCOPED_TRACE(testing::Message() << "form " << form);
     Operands in(g);
     Buffer all = multiply(g, *kernels, in, g.m, g.n), c = in.c, expected = in.c;
@@ -193,7 +233,7 @@ TEST_P(PanelKernelsTest, TakesStretchesOfRows) {
     PanelProduct(g, *kernels)
         .run(in.a.bytes.data(), in.b.bytes.data(), c.bytes.data(), stretches,
              scratch);
-    int64_t stride = g.ldc * (g.typeC == ROTA_F32 ? 4 : 2);
+    int64_t stride = g.ldc * elementBytes(g.typeC);
     for (const RowStretch &rows : stretches)
       std::copy_n(all.bytes.begin() + rows.first * stride, rows.count * stride,
                   expected.bytes.begin() + rows.first * stride);
@@ -201,8 +241,8 @@ TEST_P(PanelKernelsTest, TakesStretchesOfRows) {
   }
 }
 
-/// Sums over stretches of rows are those of copies, where an odd stretch ends
-/// with zeros.
+/// Sums over stretches of rows are those of copies, where a stretch ends with
+/// zeros if it is no whole words.
 TEST_P(PanelKernelsTest, SumsOverStretchesOfRows) {
   const std::vector<RowStretch> few = {{2, 41}, {50, 1}, {51, 16}, {90, 7}},
                                 many = {{0, 700}, {701, 999}, {1750, 333}};
@@ -211,14 +251,13 @@ TEST_P(PanelKernelsTest, SumsOverStretchesOfRows) {
   std::memset(scratch.get(kScratch), 0xff, kScratch); // no numbers
   for (int form = 0; form < 16; ++form) {
     const std::vector<RowStretch> &stretches = form & 1 ? many : few;
-    int64_t k = PanelProduct::depthOf(stretches);
-    RotaGemm g = describeGemm(1, 70, 60, form & 1 ? 2100 : 100, true, form & 2,
-                              ROTA_BF16, ROTA_BF16,
-                              form & 4 ? ROTA_F32 : ROTA_BF16, form & 8, 3);
+    int64_t k = PanelProduct::depthOf(stretches, *kernels);
+    RotaGemm g = describe(70, 60, form & 1 ? 2100 : 100, true, form & 2,
+                          form & 4 ? ROTA_F32 : ROTA_BF16, form & 8, 3);
     SCOPED_TRACE(testing::Message() << "form " << form);
     Operands in(g);
-    RotaGemm together = describeGemm(1, g.m, g.n, k, true, form & 2, ROTA_BF16,
-                                     ROTA_BF16, g.typeC, form & 8, 3);
+    RotaGemm together =
+        describe(g.m, g.n, k, true, form & 2, g.typeC, form & 8, 3);
     Operands copies(together);
     copies.c = in.c;
     int64_t to = 0;
@@ -238,7 +277,7 @@ TEST_P(PanelKernelsTest, SumsOverStretchesOfRows) {
     for (const RowStretch &rows : stretches) {
       for (int64_t row = 0; row < rows.count; ++row)
         copyRow(rows.first + row);
-      if (rows.count % 2)
+      if (rows.count % kernels->sizes.elements)
         copyRow(-1);
     }
     g.k = k;
@@ -252,6 +291,8 @@ TEST_P(PanelKernelsTest, SumsOverStretchesOfRows) {
 
 /// The check before kernels for AMX are chosen; it fails without products.
 TEST_P(PanelKernelsTest, AgreesBeforeItIsChosen) {
+  if (type != ROTA_BF16)
+    GTEST_SKIP() << "products of bf16 alone are checked";
   EXPECT_TRUE(agreeWithPlainLoop(*kernels));
   PanelKernels wrong = *kernels;
   wrong.multiply = [](const PanelBlock &, int64_t, int64_t,
@@ -260,14 +301,18 @@ TEST_P(PanelKernelsTest, AgreesBeforeItIsChosen) {
 }
 
 std::string kindName(const testing::TestParamInfo<Kind> &info) {
-  constexpr const char *kNames[] = {"PlainVectors", "Avx512", "PlainTiles",
-                                    "Amx"};
+  constexpr const char *kNames[] = {
+      "PlainVectors", "Avx512",    "PlainTiles", "Amx",        "Floats512",
+      "Floats256",    "Floats128", "Widened512", "Widened256", "Widened128"};
   return kNames[int(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PanelKernelsTest,
                          testing::Values(Kind::PlainVectors, Kind::Avx512,
-                                         Kind::PlainTiles, Kind::Amx),
+                                         Kind::PlainTiles, Kind::Amx,
+                                         Kind::Floats512, Kind::Floats256,
+                                         Kind::Floats128, Kind::Widened512,
+                                         Kind::Widened256, Kind::Widened128),
                          kindName);
 
 TEST(PanelChoiceTest, AmxThenAvx512) {
