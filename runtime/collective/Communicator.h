@@ -16,6 +16,7 @@
 namespace rota {
 
 class Recorder; // runtime/device/Device.h
+class Turn;     // runtime/threads/Turn.h
 
 /// Independent sequences of transfers. The n-th transfer of one stream and one
 /// group (or pair and direction) on one rank belongs to the n-th on the others.
@@ -109,6 +110,11 @@ public:
   /// the source may change. Returns the time in which it ran and forgets the
   /// request; a second wait returns at once with an empty time.
   virtual TransferTime wait(Request request) = 0;
+  /// As `wait`, for a thread that needs its turn afterwards. The turn may have
+  /// come then.
+  virtual TransferTime waitForTurn(Request request, Turn &) {
+    return wait(request);
+  }
   /// True when `wait` would not wait.
   virtual bool isDone(Request request) = 0;
   /// Seconds since the communicator was made.

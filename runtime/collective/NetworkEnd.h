@@ -47,7 +47,7 @@ public:
   }
   void fail(const std::string &message) override { network.fail(message); }
 
-private:
+protected:
   Switch &network;
   const int number;
 };

@@ -52,6 +52,13 @@ std::unique_lock<std::mutex> Cores::lock() {
 }
 
 void Cores::acquire() {
+  Semaphore wake;
+  Waiter self{.wake = &wake};
+  ask(self);
+  wake.take();
+}
+
+void Cores::ask(Waiter &waiter) {
   std::unique_lock held = lock();
   settle();
   for (Loop *loop : loops)
@@ -60,18 +67,36 @@ void Cores::acquire() {
       settle();
     }
   if (!freeTokens.empty()) {
-    int token = takeFree();
-    lend();
-    held.unlock();
-    bind(pthread_self(), token);
-    return;
+    grant(waiter, takeFree());
+    return lend();
   }
-  Waiter self;
-  queue.push_back(&self);
+  queue.push_back(&waiter);
   ++waiting;
   ++called;
   settle();
-  self.ready.wait(held, [&] { return self.granted; });
+}
+
+bool Cores::isGranted(const Waiter &waiter) {
+  std::unique_lock held(mutex);
+  return waiter.granted;
+}
+
+void Cores::withdraw(Waiter &waiter) {
+  std::unique_lock held(mutex);
+  auto place = std::find(queue.begin(), queue.end(), &waiter);
+  if (place == queue.end())
+    return;
+  queue.erase(place);
+  --waiting;
+  settle();
+}
+
+/// Binds the thread before it wakes: it need not move then.
+void Cores::grant(Waiter &waiter, int token) {
+  holders[token] = waiter.thread;
+  bind(waiter.thread, token);
+  waiter.granted = true;
+  waiter.wake->give();
 }
 
 void Cores::release() {
@@ -100,7 +125,6 @@ int Cores::takeFree() {
   }
   int token = *place;
   freeTokens.erase(place);
-  holders[token] = pthread_self();
   return token;
 }
 
@@ -117,10 +141,7 @@ void Cores::settle() {
     --waiting;
     int token = freeTokens.back();
     freeTokens.pop_back();
-    holders[token] = next->thread;
-    bind(next->thread, token); // before it wakes: it need not move then
-    next->granted = true;
-    next->ready.notify_one();
+    grant(*next, token);
   }
   for (int most = waiting, calls = called;
        calls > most && !called.compare_exchange_weak(calls, most);)

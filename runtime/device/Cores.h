@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cores of the machine, shared by the ranks of this process. A rank holds
-// one *compute token* (one core) while it runs an action. Helper threads take
-// the cores that no rank wants and run pieces of a rank's parallel loops. So
-// four ranks on two cores take as long as one rank, and one rank on two cores
-// uses both. Waiting threads sleep; none spins.
+// one *compute token* (one core) while it runs actions, until it has to wait or
+// another rank waits for the core. Helper threads take the cores that no rank
+// wants and run pieces of a rank's parallel loops. So four ranks on two cores
+// take as long as one rank, and one rank on two cores uses both. Waiting
+// threads sleep; none spins.
 //
-// One mutex guards tokens and loops. A rank takes it twice for an action and
-// twice for a loop. A helper takes it only where a rank or another loop waits
-// for its core: after a loop it puts itself on a list without a lock, and the
-// next thread that has the mutex collects it. The thread of a loop wakes a few
-// helpers, and each of them wakes a few more.
+// One mutex guards tokens and loops. A rank takes it at most twice for an
+// action and twice for a loop. A helper takes it only where a rank or another
+// loop waits for its core: after a loop it puts itself on a list without a
+// lock, and the next thread that has the mutex collects it. The thread of a
+// loop wakes a few helpers, and each of them wakes a few more.
 //
 // Each token is bound to a core of its own if ranks outnumber the cores and the
 // process may use no others. The operating system would often place the thread
@@ -21,36 +22,17 @@
 
 #include "runtime/device/AvailableCores.h"
 #include "runtime/device/Parallel.h"
+#include "runtime/threads/Turn.h"
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <pthread.h>
-#include <semaphore.h>
 #include <thread>
 #include <vector>
 
 namespace rota {
-
-/// A count that threads sleep for. Giving takes no lock; the semaphore may be
-/// destroyed as soon as its last count was taken.
-class Semaphore {
-public:
-  Semaphore() { sem_init(&value, 0, 0); }
-  ~Semaphore() { sem_destroy(&value); }
-  Semaphore(const Semaphore &) = delete;
-  Semaphore &operator=(const Semaphore &) = delete;
-  void give() { sem_post(&value); }
-  void take() {
-    while (sem_wait(&value) != 0) // a signal came
-      ;
-  }
-
-private:
-  sem_t value;
-};
 
 class Cores {
 public:
@@ -72,6 +54,18 @@ public:
   /// Waits for a core, in the order of asking, and gives it back.
   void acquire();
   void release();
+
+  /// A rank's thread that may ask for a core.
+  struct Waiter {
+    const pthread_t thread = pthread_self();
+    Semaphore *wake = nullptr; // given when it gets the core
+    bool granted = false;
+  };
+  /// Asks for a core for the thread, on any thread.
+  void ask(Waiter &waiter);
+  bool isGranted(const Waiter &waiter);
+  /// Does not ask any more. The waiter may have got a core before.
+  void withdraw(Waiter &waiter);
 
   /// Runs the pieces on the calling thread, which must hold a core, and on at
   /// most `mostHelpers` helpers; returns when all are done. The result is the
@@ -114,13 +108,6 @@ private:
     std::thread thread;
   };
 
-  /// A rank that waits, on its own stack.
-  struct Waiter {
-    pthread_t thread = pthread_self();
-    std::condition_variable ready;
-    bool granted = false;
-  };
-
   std::unique_lock<std::mutex> lock();
   void help(Helper &self);
   void join(Helper &self, Loop &loop);
@@ -141,9 +128,10 @@ private:
   /// Adds helpers that get tokens to a list, and then invites them. The result
   /// is the place of the first.
   size_t invite(Loop &loop, std::vector<Helper *> &list);
-  /// Takes a free token for the calling thread, if possible one of the core
-  /// that the thread runs on.
+  /// Takes a free token, if possible one of the core that the calling thread
+  /// runs on.
   int takeFree();
+  void grant(Waiter &waiter, int token);
 
   /// Lets a thread run on the token's core alone; on all.
   void bind(pthread_t thread, int token) const;
@@ -182,16 +170,63 @@ private:
   Cores &cores;
 };
 
-/// Gives the core that the thread holds back for a scope, while it waits.
-class CoreLeave {
+/// A core for the thread that made this.
+class CoreTurn : public Turn {
 public:
-  explicit CoreLeave(Cores &cores) : cores(cores) { cores.release(); }
-  ~CoreLeave() { cores.acquire(); }
-  CoreLeave(const CoreLeave &) = delete;
-  CoreLeave &operator=(const CoreLeave &) = delete;
+  explicit CoreTurn(Cores &cores) : cores(cores) {}
+  CoreTurn(const CoreTurn &) = delete;
+  CoreTurn &operator=(const CoreTurn &) = delete;
 
-private:
+  void ask(Semaphore &wake) override {
+    waiter.wake = &wake;
+    cores.ask(waiter);
+  }
+  bool hasCome() override { return cores.isGranted(waiter); }
+  void withdraw() override { cores.withdraw(waiter); }
+
+protected:
   Cores &cores;
+  Cores::Waiter waiter; // granted while the thread holds the core
+};
+
+/// A core that a rank keeps from one action to the next, so that what it starts
+/// in between does not wait for a thread that gets the core.
+class KeptCore : public CoreTurn {
+public:
+  using CoreTurn::CoreTurn;
+  ~KeptCore() { release(); }
+
+  /// The thread holds a core afterwards; ranks that wait come first.
+  void take() {
+    if (cores.waitingRanks() > 0)
+      release();
+    if (!waiter.granted)
+      cores.acquire();
+    waiter.granted = true;
+  }
+  /// To be called before the thread waits.
+  void release() {
+    if (waiter.granted)
+      cores.release();
+    waiter.granted = false;
+  }
+};
+
+/// Gives the core that the thread holds back for a scope, while it waits.
+class CoreLeave : public CoreTurn {
+public:
+  explicit CoreLeave(Cores &cores) : CoreTurn(cores) { cores.release(); }
+  ~CoreLeave() {
+    if (!waiter.granted)
+      cores.acquire();
+  }
+
+  /// The core that an earlier wait got is given back for the next.
+  void leaveAgain() {
+    if (waiter.granted)
+      cores.release();
+    waiter.granted = false;
+  }
 };
 
 /// The last measured time of each loop of a rank: short loops do not wake

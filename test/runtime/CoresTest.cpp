@@ -127,6 +127,66 @@ TEST(Cores, TokensAreGivenInTheOrderOfAsking) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
+// As for a rank that sleeps until its message has come.
+TEST(Cores, AnotherThreadAsksForACore) {
+  Cores cores(1);
+  cores.acquire();
+  std::atomic<CoreTurn *> turn{nullptr};
+  Semaphore wake;
+  std::thread rank([&] {
+    CoreTurn own(cores);
+    turn = &own;
+    wake.take();
+    EXPECT_TRUE(own.hasCome());
+    EXPECT_EQ(cores.waitingRanks(), 0);
+    cores.release(); // fails where the core is not this thread's
+  });
+  while (!turn)
+    wait();
+  turn.load()->ask(wake);
+  EXPECT_FALSE(turn.load()->hasCome());
+  EXPECT_EQ(cores.waitingRanks(), 1);
+  cores.release();
+  rank.join();
+  ComputeToken token(cores);
+}
+
+TEST(Cores, ATurnThatIsWithdrawnDoesNotCome) {
+  Cores cores(1);
+  cores.acquire();
+  CoreTurn turn(cores);
+  Semaphore wake;
+  turn.ask(wake);
+  turn.withdraw();
+  EXPECT_EQ(cores.waitingRanks(), 0);
+  cores.release();
+  EXPECT_FALSE(turn.hasCome());
+  ComputeToken token(cores);
+}
+
+TEST(Cores, ARankKeepsItsCoreUntilAnotherOneWaits) {
+  Cores cores(1);
+  KeptCore core(cores);
+  core.take();
+  int64_t before = cores.timesLocked();
+  core.take();
+  EXPECT_EQ(cores.timesLocked(), before);
+  bool hasRun = false; // guarded by the only token
+  std::thread other([&] {
+    ComputeToken token(cores);
+    hasRun = true;
+  });
+  while (cores.waitingRanks() == 0)
+    wait();
+  EXPECT_FALSE(hasRun);
+  core.take();
+  EXPECT_TRUE(hasRun);
+  core.release();
+  core.release();
+  other.join();
+  ComputeToken token(cores);
+}
+
 TEST(Cores, ALoopTakesTheMutexTwiceHoweverManyHelpersItHas) {
   for (int count : {2, 8, 64}) {
     Cores cores(count);

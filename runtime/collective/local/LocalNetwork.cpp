@@ -4,6 +4,7 @@
 #include "runtime/collective/NetworkEnd.h"
 #include "runtime/collective/local/Rendezvous.h"
 #include "runtime/threads/StartThread.h"
+#include "runtime/threads/Turn.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -74,7 +75,7 @@ public:
     return start(rank, {Stream::Weights, rank, rank, bytes}, 0, source,
                  destination);
   }
-  TransferTime wait(int rank, Request request);
+  TransferTime wait(int rank, Request request, Turn *turn = nullptr);
   bool isDone(int rank, Request request);
   void setPosition(int rank, const std::string &position);
   void fail(const std::string &message);
@@ -87,10 +88,17 @@ public:
 
 private:
   using Lock = std::unique_lock<std::mutex>;
+  /// A thread in wait().
+  struct Waiter {
+    const Rendezvous &rendezvous;
+    Turn *turn; // null: it needs none
+    Semaphore wake = {};
+    bool hasAsked = false; // for the turn, since the rendezvous is over
+  };
   struct Rank {
     std::thread helper;
-    std::condition_variable wakeHelper, wakeWaiter;
-    int waiters = 0;                             // threads in wait()
+    std::condition_variable wakeHelper;
+    std::vector<Waiter *> waiters;
     std::vector<Share> ready;                    // by priority, then by age
     std::unordered_map<Request, Share> requests; // not waited for
     Request lastRequest = 0;
@@ -110,6 +118,7 @@ private:
   const Share *nextOf(int rank) const;
   void release();
   void complete(Rendezvous &rendezvous);
+  static void wakeWaiters(const Rank &rank);
   void wake(int rank, Stream stream);
   void wakeForNext(int rank);
   void help(int rank);
@@ -303,17 +312,26 @@ void LocalNetwork::Switch::complete(Rendezvous &rendezvous) {
   double end = now();
   for (size_t i = 0; i < rendezvous.members.size(); ++i) {
     rendezvous.members[i].span.end = end;
-    Rank &rank = ranks[rendezvous.ranks()[i]];
-    if (rank.waiters > 0)
-      rank.wakeWaiter.notify_all();
+    for (Waiter *waiter : ranks[rendezvous.ranks()[i]].waiters)
+      if (waiter->turn && &waiter->rendezvous == &rendezvous) {
+        waiter->hasAsked = true;
+        waiter->turn->ask(waiter->wake);
+      } else {
+        waiter->wake.give();
+      }
   }
+}
+
+void LocalNetwork::Switch::wakeWaiters(const Rank &rank) {
+  for (Waiter *waiter : rank.waiters)
+    waiter->wake.give();
 }
 
 /// Wakes a thread for a new piece of the rank. The rank's own thread waits for
 /// in-task transfers at once; the helper would only delay it.
 void LocalNetwork::Switch::wake(int rank, Stream stream) {
-  if (ranks[rank].waiters > 0)
-    ranks[rank].wakeWaiter.notify_all();
+  if (!ranks[rank].waiters.empty())
+    wakeWaiters(ranks[rank]);
   else if (stream != Stream::Task && stream != Stream::PairTask)
     ranks[rank].wakeHelper.notify_one();
 }
@@ -332,18 +350,27 @@ void LocalNetwork::Switch::help(int rank) {
       ranks[rank].wakeHelper.wait(lock);
 }
 
-TransferTime LocalNetwork::Switch::wait(int rank, Request request) {
+TransferTime LocalNetwork::Switch::wait(int rank, Request request, Turn *turn) {
   Lock lock(mutex);
   Rank &own = ranks[rank];
   auto found = own.requests.find(request);
   if (found == own.requests.end())
     return {};
   Share share = found->second;
-  ++own.waiters;
-  while (!share.rendezvous->isOver && !failed)
-    if (!takeOne(lock, rank) && !takeForOthers(lock, share))
-      own.wakeWaiter.wait(lock);
-  --own.waiters;
+  Waiter self{*share.rendezvous, turn};
+  own.waiters.push_back(&self);
+  auto hasEnded = [&] {
+    return share.rendezvous->isOver && (!self.hasAsked || turn->hasCome());
+  };
+  while (!failed && !hasEnded())
+    if (!takeOne(lock, rank) && !takeForOthers(lock, share)) {
+      lock.unlock();
+      self.wake.take();
+      lock.lock();
+    }
+  own.waiters.erase(std::ranges::find(own.waiters, &self));
+  if (failed && self.hasAsked)
+    turn->withdraw();
   if (!share.rendezvous->isOver) {
     idle.wait(lock, [&] { return busy == 0; });
     throw RunError(failure);
@@ -382,16 +409,24 @@ void LocalNetwork::Switch::fail(Lock &lock, const std::string &message) {
   if (!failed) {
     failed = true;
     failure = message;
-    for (Rank &rank : ranks)
-      rank.wakeWaiter.notify_all();
+    for (const Rank &rank : ranks)
+      wakeWaiters(rank);
   }
   idle.wait(lock, [&] { return busy == 0; });
 }
 
+class LocalNetwork::End : public NetworkEnd<Switch> {
+public:
+  using NetworkEnd::NetworkEnd;
+  TransferTime waitForTurn(Request request, Turn &turn) override {
+    return network.wait(rank(), request, &turn);
+  }
+};
+
 LocalNetwork::LocalNetwork(int ranks, int cores)
     : network(std::make_unique<Switch>(ranks, cores)) {
   for (int rank = 0; rank < ranks; ++rank)
-    ends.push_back(std::make_unique<NetworkEnd<Switch>>(*network, rank));
+    ends.push_back(std::make_unique<End>(*network, rank));
 }
 
 LocalNetwork::~LocalNetwork() = default;

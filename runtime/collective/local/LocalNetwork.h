@@ -30,6 +30,7 @@ public:
 
 private:
   class Switch;
+  class End;
   std::unique_ptr<Switch> network;
   std::vector<std::unique_ptr<Communicator>> ends;
 };

@@ -10,6 +10,7 @@
 #include "runtime/device/services/MakeDevice.h"
 #include "runtime/train/rank/Rank.h"
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 

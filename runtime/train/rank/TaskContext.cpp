@@ -61,9 +61,13 @@ void TaskContext::waitInTask(int64_t started) {
     double from = communicator.now();
     std::optional<CoreLeave> leave;
     for (Request request : takeRequests(started)) {
-      if (!leave && (isAsynchronous || !communicator.isDone(request)))
+      bool mayWait = isAsynchronous || !communicator.isDone(request);
+      if (!leave && mayWait)
         leave.emplace(rank.cores());
-      TransferTime span = communicator.wait(request);
+      else if (mayWait)
+        leave->leaveAgain();
+      TransferTime span = leave ? communicator.waitForTurn(request, *leave)
+                                : communicator.wait(request);
       if (isAsynchronous)
         continue;
       seconds += exposedSeconds(span, from);

@@ -55,10 +55,11 @@ void ActionTransfers::start(int number) {
   }
 }
 
-void ActionTransfers::finish(int number) {
+void ActionTransfers::finish(int number, KeptCore &core) {
   Communicator &communicator = rank.communicator();
   for (Request request : requests[number]) {
     if (!times.isOn()) {
+      core.release();
       communicator.wait(request);
       continue;
     }
@@ -66,9 +67,10 @@ void ActionTransfers::finish(int number) {
       times.add(number, communicator.wait(request), kNever);
       continue;
     }
+    core.release();
     double from = communicator.now();
     rank.flight().add(FlightEvent::WaitBegin, number);
-    times.add(number, communicator.wait(request), from);
+    times.add(number, communicator.waitForTurn(request, core), from);
     rank.flight().add(FlightEvent::WaitEnd, number);
   }
   requests[number].clear();

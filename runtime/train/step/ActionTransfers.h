@@ -15,8 +15,9 @@ public:
 
   /// Starts those of an action.
   void start(int number);
-  /// Waits for those of an action that were started.
-  void finish(int number);
+  /// Waits for those of an action that were started, without the core, which
+  /// may be kept again afterwards.
+  void finish(int number, KeptCore &core);
 
 private:
   size_t transferCount(int number) const;

@@ -33,12 +33,12 @@ bool ActionWork::runsAtOnce(int number) const {
   return rank.stage().templateOf(number).startsPair && !rank.profile();
 }
 
-void ActionWork::run(int number, RunMode mode) {
+void ActionWork::run(int number, RunMode mode, KeptCore &core) {
   const ActionTemplate &form = rank.stage().templateOf(number);
   if (callsOf(form, mode).empty() &&
       (mode != RunMode::Train || form.clears.empty()))
     return;
-  ComputeToken token(rank.cores());
+  core.take();
   rank.flight().add(FlightEvent::ActionBegin, number);
   Done done = work(number, mode, rank.context());
   checkFailed(done, rank.context());

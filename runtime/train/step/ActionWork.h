@@ -21,9 +21,9 @@ public:
   /// Whether the action and the next one run at the same time in training: not
   /// with a profile, which has one writer. All ranks of a stage decide alike.
   bool runsAtOnce(int number) const;
-  /// Runs an action. Throws RunError that names rank, stage, chunk, microbatch,
-  /// action and layer when a task fails.
-  void run(int number, RunMode mode);
+  /// Runs an action on `core`, which is kept. Throws RunError that names rank,
+  /// stage, chunk, microbatch, action and layer when a task fails.
+  void run(int number, RunMode mode, KeptCore &core);
   /// Trains both halves of the pair whose first half is action `number`. On a
   /// GPU each has a stream of its own, on a CPU a thread and a core. Where no
   /// second core is free, the halves take turns: one runs when the other has

@@ -58,47 +58,58 @@ void Executor::walk(const RunHooks &hooks) {
   const Program &program = rank.program();
   bool trains = mode == Mode::Train;
   endsStep = hooks.endsStep;
-  auto call = [](const std::function<void()> &hook) {
+  KeptCore core(rank.cores());
+  auto call = [&](const std::function<void()> &hook) {
+    core.release();
     if (hook)
       hook();
+  };
+  auto findCotangents = [&] {
+    core.release();
+    cotangents.find();
   };
   if (trains && program.accumulationSteps == 1 &&
       !program.auxiliaryLosses.empty())
     cotangents.startWeights(0);
   for (int a = 0; a < actionCount; ++a) {
-    await(a);
+    await(a, core);
     bool isPair = trains && work.runsAtOnce(a);
     int last = a + isPair;
     auto comes = [&](int mark) { return a <= mark && mark <= last; };
     if (comes(marks.firstUse))
       call(hooks.beforeUse);
     if (trains && comes(marks.firstGradient))
-      cotangents.find();
-    isPair ? work.runPair(a) : act(a);
+      findCotangents();
+    if (isPair) {
+      core.release(); // each half takes one
+      work.runPair(a);
+    } else {
+      act(a, core);
+    }
     if (comes(marks.lastLoss) && !observes) {
-      cotangents.find(); // these weights and the losses have one place
+      findCotangents(); // these weights and the losses have one place
       call(hooks.lossesKnown);
     }
     a = last;
   }
   for (int a = 0; a < actionCount; ++a)
-    transfers.finish(a);
+    transfers.finish(a, core);
   isUpdated = trains && endsStep;
 }
 
 /// Waits for the transfers that an action needs.
-void Executor::await(int number) {
+void Executor::await(int number, KeptCore &core) {
   rank.setPosition((*positions)[number]);
   rank.device().setPosition(number);
   // Messages first: a transfer that ends meanwhile is not exposed.
   for (bool isTransferTurn : {false, true})
     for (int wait : stage.waitsOf(number))
       if (isTransfer(stage.kindOf(wait)) == isTransferTurn)
-        transfers.finish(wait);
+        transfers.finish(wait, core);
 }
 
 /// Does or starts what the mode has of an action.
-void Executor::act(int number) {
+void Executor::act(int number, KeptCore &core) {
   ActionKind kind = stage.kindOf(number);
   if (mode == Mode::Sample && stage.actions[number].microbatch > 0 &&
       (isCompute(kind) || isMessage(kind)))
@@ -107,7 +118,7 @@ void Executor::act(int number) {
     if (happens(kind))
       transfers.start(number);
   } else if (!observes || isForward(kind)) {
-    work.run(number, mode);
+    work.run(number, mode, core);
   }
 }
 

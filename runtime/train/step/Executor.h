@@ -62,8 +62,8 @@ public:
 
 private:
   void walk(const RunHooks &hooks);
-  void act(int number);
-  void await(int number);
+  void act(int number, KeptCore &core);
+  void await(int number, KeptCore &core);
   void observe(int64_t accumulationStep);
   bool happens(ActionKind kind) const;
 

@@ -32,6 +32,9 @@ public:
     return inner.copy(source, destination, bytes);
   }
   TransferTime wait(Request request) override { return inner.wait(request); }
+  TransferTime waitForTurn(Request request, Turn &turn) override {
+    return inner.waitForTurn(request, turn);
+  }
   bool isDone(Request request) override { return inner.isDone(request); }
   double now() const override { return inner.now(); }
   void setPosition(const std::string &position) override {

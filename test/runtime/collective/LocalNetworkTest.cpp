@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/local/LocalNetwork.h"
 #include "runtime/collective/local/Rendezvous.h"
+#include "runtime/threads/Turn.h"
 #include "test/runtime/collective/CommunicatorChecks.h"
 #include "test/runtime/collective/RandomCollective.h"
 #include "test/runtime/collective/RandomRows.h"
@@ -183,6 +184,71 @@ TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
     for (Request request : requests)
       EXPECT_TRUE(communicator.isDone(request));
   });
+}
+
+namespace {
+
+/// A turn that comes when the test says so.
+struct TestTurn : Turn {
+  void ask(Semaphore &wake) override { asked = &wake; }
+  bool hasCome() override { return isCome; }
+  void withdraw() override { isWithdrawn = true; }
+  void come() {
+    isCome = true;
+    asked.load()->give();
+  }
+
+  std::atomic<Semaphore *> asked{nullptr};
+  std::atomic<bool> isCome = false, isWithdrawn = false;
+};
+
+/// Rank 1 sends until rank 0 sleeps before a message comes; rank 1 then decides
+/// what happens.
+void sendUntilAsked(Communicator &communicator, TestTurn &turn,
+                    const std::function<void(Request)> &receive,
+                    const std::function<void()> &decide) {
+  float value = 1.0f;
+  while (!turn.asked)
+    if (communicator.rank() == 0) {
+      receive(communicator.receive(Stream::Forward, 1, &value, sizeof value));
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      communicator.wait(
+          communicator.send(Stream::Forward, 0, &value, sizeof value));
+    }
+  if (communicator.rank() == 1)
+    decide();
+}
+
+} // namespace
+
+TEST(LocalNetwork, AThreadSleepsUntilItsTurnHasCome) {
+  TestTurn turn;
+  std::atomic<bool> hasReturned = false;
+  onEachRank(2, [&](Communicator &communicator) {
+    auto receive = [&](Request request) {
+      communicator.waitForTurn(request, turn);
+      hasReturned = turn.asked != nullptr;
+    };
+    sendUntilAsked(communicator, turn, receive, [&] {
+      EXPECT_FALSE(hasReturned);
+      turn.come();
+    });
+  });
+  EXPECT_TRUE(hasReturned);
+  EXPECT_FALSE(turn.isWithdrawn);
+}
+
+TEST(LocalNetwork, AFailureWithdrawsATurn) {
+  TestTurn turn;
+  onEachRank(2, [&](Communicator &communicator) {
+    auto receive = [&](Request request) {
+      communicator.waitForTurn(request, turn); // the message has come
+    };
+    sendUntilAsked(communicator, turn, receive,
+                   [&] { communicator.fail("stop"); });
+  });
+  EXPECT_TRUE(turn.isWithdrawn);
 }
 
 TEST(LocalNetwork, AFailureWakesAllThatWait) {
