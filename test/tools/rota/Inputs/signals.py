@@ -12,6 +12,7 @@ import sys
 import time
 
 source, folder, case = sys.argv[1:]
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where nohup runs the tests
 MARK = f"ROTA_SIGNALS={os.getpid()}-{time.time_ns()}"
 
 
