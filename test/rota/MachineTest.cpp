@@ -69,7 +69,7 @@ TEST(Machine, MeasuredProductsSayTheRate) {
   EXPECT_NEAR(machine.secondsOfProduct({3, 4, 4, 2}, bf16), 192 / 2.0, 1e-3);
 }
 
-TEST(Machine, AHostMultipliesWholeUnitsOfAnExpertsRows) {
+TEST(Machine, ProductsOfExpertsTakeLongerThanOthers) {
   mlir::MLIRContext context;
   context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
@@ -89,11 +89,7 @@ TEST(Machine, AHostMultipliesWholeUnitsOfAnExpertsRows) {
     if (!llvm::isa<GroupedProductOp, GroupedProductGradOp>(op))
       return;
     ++products;
-    machine.cores = 0;
     EXPECT_NEAR(machine.secondsOfOp(op), 1.5 * 2.0 * 64 * 8 * 16 / 100, 1e-6);
-    // 16 rows an expert, and half of 16 more.
-    machine.cores = 2;
-    EXPECT_NEAR(machine.secondsOfOp(op), 1.5 * 2.0 * 96 * 8 * 16 / 100, 1e-6);
   });
   EXPECT_EQ(products, 2);
 }
