@@ -13,6 +13,7 @@ import os
 import random
 import statistics
 import subprocess
+import sys
 
 from common import ROTA, compile_trainer, model_of, random_tokens, run, temporary, train
 
@@ -104,8 +105,9 @@ with temporary() as folder:
     tokens, machine = random_tokens(folder, 2048), os.path.join(folder, "here.json")
     measure_host(machine)
     configurations = draw_all(folder, machine)
-    for _ in range(options.rounds):
+    for number in range(options.rounds):
         for configuration in configurations:
+            print(f"round {number + 1} of {options.rounds}: {configuration.name}", file=sys.stderr, flush=True)
             measure_host(machine)
             configuration.predict(machine)
             configuration.measure(tokens)

@@ -19,8 +19,7 @@ constexpr int64_t kCopiedDepth = 512;
 /// Elements between the rows of a copy, so that rows of a power of two elements
 /// do not share their places in the caches.
 constexpr int64_t kGap = 16;
-/// Compiled primitives a thread keeps; a model needs a few dozen, one with
-/// experts some hundred.
+/// Compiled primitives a thread keeps; a model needs a few dozen.
 constexpr size_t kMaxPrimitives = 512;
 
 /// Memory of a thread that runs tiles.
