@@ -183,6 +183,12 @@ public:
   }
   bool hasCome() override { return cores.isGranted(waiter); }
   void withdraw() override { cores.withdraw(waiter); }
+  /// Gives the core back, if the thread has it; to be called before it waits.
+  void release() {
+    if (waiter.granted)
+      cores.release();
+    waiter.granted = false;
+  }
 
 protected:
   Cores &cores;
@@ -204,12 +210,6 @@ public:
       cores.acquire();
     waiter.granted = true;
   }
-  /// To be called before the thread waits.
-  void release() {
-    if (waiter.granted)
-      cores.release();
-    waiter.granted = false;
-  }
 };
 
 /// Gives the core that the thread holds back for a scope, while it waits.
@@ -219,13 +219,6 @@ public:
   ~CoreLeave() {
     if (!waiter.granted)
       cores.acquire();
-  }
-
-  /// The core that an earlier wait got is given back for the next.
-  void leaveAgain() {
-    if (waiter.granted)
-      cores.release();
-    waiter.granted = false;
   }
 };
 

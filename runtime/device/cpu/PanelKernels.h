@@ -57,10 +57,10 @@ struct PanelTiling {
   /// Tiles are multiples of so many rows and columns, up to the most.
   int64_t unitM, unitN, mostM, mostN;
   /// Multiplications below which no tile is cut.
-  int64_t leastWork;
+  int64_t leastWork = 0;
   /// To pack a column of B, or to read or pack a row of A, takes as long as the
   /// products of so many rows, or columns, with it.
-  int64_t packB, readA, packA;
+  int64_t packB = 0, readA = 0, packA = 0;
 };
 
 struct PanelSizes {

@@ -65,7 +65,7 @@ void TaskContext::waitInTask(int64_t started) {
       if (!leave && mayWait)
         leave.emplace(rank.cores());
       else if (mayWait)
-        leave->leaveAgain();
+        leave->release(); // an earlier wait may have got the core
       TransferTime span = leave ? communicator.waitForTurn(request, *leave)
                                 : communicator.wait(request);
       if (isAsynchronous)
