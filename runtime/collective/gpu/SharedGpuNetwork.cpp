@@ -393,7 +393,7 @@ private:
 class SharedGpuNetwork::End : public NetworkEnd<Switch>, Recorder {
 public:
   End(Switch &network, int rank, bool timing)
-      : NetworkEnd(network, rank), network(network), timing(timing) {}
+      : NetworkEnd(network, rank), timing(timing) {}
   /// Times are read on the host after each transfer.
   Recorder *recorder() override { return timing ? nullptr : this; }
 
@@ -404,7 +404,6 @@ private:
     return std::make_unique<SharedRecording<Switch>>(network, rank());
   }
 
-  Switch &network;
   const bool timing;
 };
 

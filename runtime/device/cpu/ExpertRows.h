@@ -33,8 +33,6 @@ public:
   /// the call numbers them. There are no parts then.
   const FullExperts &full() const { return overfull; }
 
-  /// In the order of experts.
-  std::span<const Part> parts() const { return all; }
   std::span<const Part> partsOf(int64_t expert) const {
     return std::span(all).subspan(begins[expert],
                                   begins[expert + 1] - begins[expert]);
@@ -55,7 +53,7 @@ private:
   FullExperts overfull;
   std::vector<RowStretch> found; // [expert][sequence]
   std::vector<RowStretch> stretches, rest;
-  std::vector<Part> all;
+  std::vector<Part> all;      // in the order of experts
   std::vector<size_t> begins; // of each expert's parts, and the end
 };
 

@@ -33,16 +33,6 @@ constexpr int64_t kMinTileM = 64, kMinTileN = 128;
 constexpr int64_t kPanelM = 256, kSmallPanelM = 128, kMinPanels = 4;
 constexpr int64_t kMaxPanelB = int64_t(1) << 22;
 
-/// An empty sum: C becomes zero unless it accumulates.
-void clear(const RotaGemm &g, char *c) {
-  if (g.accumulate)
-    return;
-  for (int64_t batch = 0; batch < g.batch; ++batch)
-    for (int64_t row = 0; row < g.m; ++row)
-      std::memset(c + (batch * g.strideC + row * g.ldc) * elementBytes(g.typeC),
-                  0, g.n * elementBytes(g.typeC));
-}
-
 /// A tile of `m` x `n` elements, as a product of its own.
 RotaGemm tileOf(const RotaGemm &g, int64_t m, int64_t n) {
   RotaGemm tile = g;
@@ -179,6 +169,17 @@ std::array<RotaGemm, 4> tilesOf(const RotaGemm &g, const GemmTiles &cut) {
           tileOf(g, lastM, cut.tileN), tileOf(g, lastM, lastN)};
 }
 
+void clearResult(const RotaGemm &g, void *c) {
+  if (g.accumulate)
+    return;
+  int64_t bytes = elementBytes(g.typeC);
+  for (int64_t batch = 0; batch < g.batch; ++batch)
+    for (int64_t row = 0; row < g.m; ++row)
+      std::memset(static_cast<char *>(c) +
+                      (batch * g.strideC + row * g.ldc) * bytes,
+                  0, g.n * bytes);
+}
+
 void multiplyOnCpu(RotaContext *context, const RotaGemm &g, const void *a,
                    const void *b, void *c) {
   if (auto fault = findFault(g))
@@ -186,7 +187,7 @@ void multiplyOnCpu(RotaContext *context, const RotaGemm &g, const void *a,
   if (g.batch == 0 || g.m == 0 || g.n == 0)
     return;
   if (g.k == 0)
-    return clear(g, static_cast<char *>(c));
+    return clearResult(g, c);
   try {
     runTiles(context, g, static_cast<const char *>(a),
              static_cast<const char *>(b), static_cast<char *>(c));

@@ -28,6 +28,9 @@ GemmTiles tileGemm(const RotaGemm &gemm, int threads);
 /// whose sizes are not 0.
 std::array<RotaGemm, 4> tilesOf(const RotaGemm &gemm, const GemmTiles &cut);
 
+/// The result of an empty sum: C becomes zero unless it accumulates.
+void clearResult(const RotaGemm &gemm, void *c);
+
 /// rotaGemm on host memory. A fault is reported to the context.
 void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm, const void *a,
                    const void *b, void *c);

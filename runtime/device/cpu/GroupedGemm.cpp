@@ -9,6 +9,7 @@
 #include "runtime/device/Parallel.h"
 #include "runtime/device/Profile.h"
 #include "runtime/device/cpu/ExpertRows.h"
+#include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/cpu/GemmTile.h"
 #include "runtime/device/cpu/PanelProduct.h"
 
@@ -136,16 +137,7 @@ void multiplyRows(const GroupedCall &call) {
   });
 }
 
-/// C has the gradient of an expert without rows, too.
-void clear(const RotaGemm &tile, char *c) {
-  if (tile.accumulate)
-    return;
-  int64_t bytes = elementBytes(tile.typeC);
-  for (int64_t row = 0; row < tile.m; ++row)
-    std::memset(c + row * tile.ldc * bytes, 0, tile.n * bytes);
-}
-
-/// Gradients of matrices.
+/// Gradients of matrices, also of those of experts without rows.
 void sumRows(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
   const PanelTiling &tiling = call.kernels.sizes.tiling;
@@ -173,7 +165,7 @@ void sumRows(const GroupedCall &call) {
         char *c =
             call.c + ((expert * g.in + fromA) * g.out + fromB) * call.bytesC();
         if (stretches.empty())
-          return clear(tile, c);
+          return clearResult(tile, c);
         PanelProduct(tile, call.kernels)
             .run(call.a + fromA * call.bytesA(), call.b + fromB * call.bytesA(),
                  c, stretches, operandScratch());
@@ -209,13 +201,9 @@ void run(RotaContext *context, const RotaGroupedGemm &g, const void *a,
     reportFailure(context, std::string("product of experts: ") + error.what());
   }
   scope.end([&](Profile &profile, Profile::Span span) {
-    RotaGemm whole = rowTile(g, g.rows, g.out);
+    RotaGemm whole = isGradient ? depthTile(g, g.in, g.out, g.rows)
+                                : rowTile(g, g.rows, g.out);
     whole.batch = g.batch;
-    if (isGradient) {
-      whole.m = g.in;
-      whole.k = g.rows;
-      whole.transposeA = 1;
-    }
     profile.addGemm(whole, span);
   });
 }
