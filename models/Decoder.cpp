@@ -99,6 +99,9 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
   decoder.activation =
       readActivation(config, "hidden_act", defaults.activation);
   decoder.tied = config.flag("tie_word_embeddings", defaults.tied);
+  if (defaults.attentionBias)
+    decoder.headBias = decoder.outBias =
+        config.flag("attention_bias", *defaults.attentionBias);
   decoder.kinds.front().rotary = Rotary::read(config, defaults.rotary);
   if (!config.failed())
     checkHeads(config, decoder,

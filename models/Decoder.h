@@ -30,6 +30,8 @@ struct DecoderDefaults {
   std::optional<int64_t> headSize; // not given: embed / heads
   std::optional<int64_t> keyHeads; // not given: as many as heads
   StringRef activation = "silu";
+  /// Of `attention_bias`. Not given: the family's files have no such key.
+  std::optional<bool> attentionBias;
   RotaryKeys rotary = {};
 };
 
@@ -57,6 +59,9 @@ struct DecoderConfig {
   std::optional<double> softCap; // soft cap of attention's scores
   ActivationKind activation;
   bool tied; // the head's weight is the embedding table
+  /// Biases of query, key and value; of attention's output projection; of the
+  /// projections of a dense feed-forward.
+  bool headBias = false, outBias = false, feedForwardBias = false;
   /// Each is that of one layer or more.
   SmallVector<LayerKind> kinds = {LayerKind()};
   SmallVector<size_t> kindOf; // by layer; empty: all have the first kind
@@ -95,6 +100,8 @@ protected:
   /// The query, key or value of `x` before the rotation, [B, S, heads, D], by
   /// the parameters whose names begin with `name`.
   virtual Value projectHeads(Value x, StringRef name, int64_t heads);
+  /// It before it is split into heads, [B, S, heads * D].
+  Value projectFlat(Value x, StringRef name, int64_t heads);
 
   /// Declares the parameters of a norm of `width` elements, whose gain has that
   /// name.
@@ -115,12 +122,8 @@ protected:
   /// `prefix` and whose inner width is `inner`.
   void declareGated(StringRef prefix, int64_t inner);
 
-  /// Declares biases of query, key and value.
-  void declareHeadBiases();
-  /// `projectHeads` with the bias "NAME.bias".
-  Value biasedHeads(Value x, StringRef name, int64_t heads);
   /// The output projection of attention's result [B, S, width].
-  virtual Value projectOut(Value context, int64_t width);
+  Value projectOut(Value context, int64_t width);
   /// A score of each head that has no value, [H] f32; null: none.
   virtual Value sinks() { return {}; }
 
@@ -162,6 +165,10 @@ protected:
 
 private:
   void buildKind(const LayerKind &kind);
+  /// `x` [B, S, in] times the transpose of "NAME.weight", and plus "NAME.bias"
+  /// where there is one: [B, S, out].
+  Value projectBiased(Value x, const Twine &name, int64_t out, int64_t in,
+                      bool hasBias);
   RankedTensorType tokensType();
   /// The logits [B, S, V] of `normed` [B, S, E].
   Value headOf(Value normed);

@@ -48,6 +48,14 @@ void DecoderBuilder::declareAttention() {
   linear("self_attn.k_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
   linear("self_attn.v_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
   linear("self_attn.o_proj.weight", {embed, query}, {"embed", "heads"}, init);
+  Attribute zero = constant(0.0);
+  if (config.headBias) {
+    param("self_attn.q_proj.bias", {query}, {"heads"}, zero);
+    param("self_attn.k_proj.bias", {key}, {"kv_heads"}, zero);
+    param("self_attn.v_proj.bias", {key}, {"kv_heads"}, zero);
+  }
+  if (config.outBias)
+    param("self_attn.o_proj.bias", {embed}, {"embed"}, zero);
 }
 
 void DecoderBuilder::declareGated(StringRef prefix, int64_t inner) {
@@ -57,6 +65,12 @@ void DecoderBuilder::declareGated(StringRef prefix, int64_t inner) {
   linear(name(".gate_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
   linear(name(".up_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
   linear(name(".down_proj.weight"), {embed, inner}, {"embed", "mlp"}, init);
+  if (!config.feedForwardBias)
+    return;
+  Attribute zero = constant(0.0);
+  param(name(".gate_proj.bias"), {inner}, {"mlp"}, zero);
+  param(name(".up_proj.bias"), {inner}, {"mlp"}, zero);
+  param(name(".down_proj.bias"), {embed}, {"embed"}, zero);
 }
 
 void DecoderBuilder::declareFeedForward() {
@@ -70,29 +84,24 @@ void DecoderBuilder::declareLayer() {
   declareFeedForward();
 }
 
+Value DecoderBuilder::projectBiased(Value x, const Twine &name, int64_t out,
+                                    int64_t in, bool hasBias) {
+  Value product = project(x, (name + ".weight").str(), out, in);
+  return hasBias ? addBias(product, (name + ".bias").str()) : product;
+}
+
+Value DecoderBuilder::projectFlat(Value x, StringRef name, int64_t heads) {
+  return projectBiased(x, name, heads * config.headSize, config.embed,
+                       config.headBias);
+}
+
 Value DecoderBuilder::projectHeads(Value x, StringRef name, int64_t heads) {
-  return splitHeads(project(x, (name + ".weight").str(),
-                            heads * config.headSize, config.embed),
-                    heads);
-}
-
-void DecoderBuilder::declareHeadBiases() {
-  int64_t query = config.heads * config.headSize;
-  int64_t key = config.keyHeads * config.headSize;
-  Attribute zero = constant(0.0);
-  param("self_attn.q_proj.bias", {query}, {"heads"}, zero);
-  param("self_attn.k_proj.bias", {key}, {"kv_heads"}, zero);
-  param("self_attn.v_proj.bias", {key}, {"kv_heads"}, zero);
-}
-
-Value DecoderBuilder::biasedHeads(Value x, StringRef name, int64_t heads) {
-  Value flat = project(x, (name + ".weight").str(), heads * config.headSize,
-                       config.embed);
-  return splitHeads(addBias(flat, (name + ".bias").str()), heads);
+  return splitHeads(projectFlat(x, name, heads), heads);
 }
 
 Value DecoderBuilder::projectOut(Value context, int64_t width) {
-  return project(context, "self_attn.o_proj.weight", config.embed, width);
+  return projectBiased(context, "self_attn.o_proj", config.embed, width,
+                       config.outBias);
 }
 
 void DecoderBuilder::declareHeadNorms() {
@@ -126,15 +135,15 @@ Value DecoderBuilder::attention(Value x) {
 
 Value DecoderBuilder::gated(Value x, StringRef prefix, int64_t inner) {
   int64_t embed = config.embed;
-  auto name = [&](StringRef end) { return (prefix + end).str(); };
-  Value gates =
-      named("mlpwi_0", project(x, name(".gate_proj.weight"), inner, embed));
-  Value values =
-      named("mlpwi_1", project(x, name(".up_proj.weight"), inner, embed));
+  bool hasBias = config.feedForwardBias;
+  Value gates = named("mlpwi_0", projectBiased(x, prefix + ".gate_proj", inner,
+                                               embed, hasBias));
+  Value values = named("mlpwi_1", projectBiased(x, prefix + ".up_proj", inner,
+                                                embed, hasBias));
   Value active = ActivationOp::create(*this, gates.getType(), config.activation,
                                       gates, values);
-  return named("mlpwo",
-               project(active, name(".down_proj.weight"), embed, inner));
+  return named("mlpwo", projectBiased(active, prefix + ".down_proj", embed,
+                                      inner, hasBias));
 }
 
 Value DecoderBuilder::feedForward(Value x) {

@@ -133,6 +133,7 @@ static GemmaConfig readKeys(Config &config, const Microbatch &microbatch,
   defaults.tied = true;
   defaults.headSize = 256;
   defaults.keyHeads = 4;
+  defaults.attentionBias = false;
   defaults.activation = "gelu_pytorch_tanh";
   GemmaConfig gemma{DecoderConfig::read(config, microbatch, defaults), {}};
   // The newer name of `hidden_act` counts where a file has both.

@@ -111,19 +111,10 @@ public:
 private:
   void declareAttention() override {
     DecoderBuilder::declareAttention();
-    declareHeadBiases();
-    param("self_attn.o_proj.bias", {config.embed}, {"embed"}, constant(0.0));
     param("self_attn.sinks", {config.heads}, {"heads"},
           normal(config.initializerRange));
   }
 
-  Value projectHeads(Value x, StringRef name, int64_t heads) override {
-    return biasedHeads(x, name, heads);
-  }
-  Value projectOut(Value context, int64_t width) override {
-    return addBias(DecoderBuilder::projectOut(context, width),
-                   "self_attn.o_proj.bias");
-  }
   Value sinks() override { return readF32("self_attn.sinks", {config.heads}); }
 
   void declareFeedForward() override { experts.declare(); }
@@ -154,6 +145,7 @@ readGptOss(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.normEpsilon = 1e-5;
   defaults.headSize = 64;
+  defaults.attentionBias = true;
   defaults.keyHeads = 8;
   defaults.rotary.fallback = 150000.0;
   auto decoder = DecoderConfig::read(config, microbatch, defaults);
@@ -168,8 +160,6 @@ readGptOss(Config &config, const Microbatch &microbatch, ModuleOp module) {
   if (!config.failed())
     setWindows(decoder, sliding, window);
   GptOssConfig gpt = readExperts(config, decoder, microbatch);
-  if (!config.flag("attention_bias", true))
-    config.expected("attention_bias", "true; false is not supported");
   config.spelling("num_experts_per_tok", "experts_per_token");
   return std::make_unique<GptOssBuilder>(decoder, gpt, module, microbatch);
 }

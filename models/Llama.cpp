@@ -11,13 +11,12 @@ using namespace mlir::rota;
 
 static std::unique_ptr<ModelBuilder>
 readLlama(Config &config, const Microbatch &microbatch, ModuleOp module) {
-  auto llama = DecoderConfig::read(config, microbatch);
+  DecoderDefaults defaults;
+  defaults.attentionBias = false;
+  auto llama = DecoderConfig::read(config, microbatch, defaults);
+  llama.feedForwardBias = config.flag("mlp_bias", false);
   return std::make_unique<DecoderBuilder>(llama, module, microbatch);
 }
-
-static constexpr NeutralKey llamaKeys[] = {
-    {"mlp_bias", NeutralKey::False},
-};
 
 const Family mlir::rota::llamaFamily = {
     .modelType = "llama",
@@ -25,7 +24,6 @@ const Family mlir::rota::llamaFamily = {
                    "attention, rotary embedding, a gated feed-forward",
     .languageModel = "LlamaForCausalLM",
     .bareModel = "LlamaModel",
-    .neutralKeys = llamaKeys,
     .read = readLlama};
 
 static std::unique_ptr<ModelBuilder>

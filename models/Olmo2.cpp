@@ -31,8 +31,7 @@ private:
   }
 
   Value projectHeads(Value x, StringRef name, int64_t heads) override {
-    Value flat = project(x, (name + ".weight").str(), heads * config.headSize,
-                         config.embed);
+    Value flat = projectFlat(x, name, heads);
     if (name == "self_attn.q_proj")
       flat = norm(flat, "self_attn.q_norm.weight");
     if (name == "self_attn.k_proj")
@@ -54,6 +53,7 @@ static std::unique_ptr<ModelBuilder>
 readOlmo2(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.normEpsilon = 1e-5;
+  defaults.attentionBias = false;
   auto olmo = DecoderConfig::read(config, microbatch, defaults);
   return std::make_unique<Olmo2Builder>(olmo, module, microbatch);
 }

@@ -13,21 +13,6 @@ using namespace mlir::rota;
 
 namespace {
 
-class Qwen2Builder : public DecoderBuilder {
-public:
-  using DecoderBuilder::DecoderBuilder;
-
-private:
-  void declareLayer() override {
-    DecoderBuilder::declareLayer();
-    declareHeadBiases();
-  }
-
-  Value projectHeads(Value x, StringRef name, int64_t heads) override {
-    return biasedHeads(x, name, heads);
-  }
-};
-
 class Qwen3Builder : public DecoderBuilder {
 public:
   using DecoderBuilder::DecoderBuilder;
@@ -94,8 +79,9 @@ readQwen2(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.keyHeads = 32;
   auto qwen = DecoderConfig::read(config, microbatch, defaults);
+  qwen.headBias = true;
   readWindows(config, qwen);
-  return std::make_unique<Qwen2Builder>(qwen, module, microbatch);
+  return std::make_unique<DecoderBuilder>(qwen, module, microbatch);
 }
 
 static constexpr NeutralKey qwen2Keys[] = {
@@ -115,6 +101,7 @@ readQwen3(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.headSize = 128;
   defaults.keyHeads = 32;
+  defaults.attentionBias = false;
   auto qwen = DecoderConfig::read(config, microbatch, defaults);
   readWindows(config, qwen);
   return std::make_unique<Qwen3Builder>(qwen, module, microbatch);
@@ -149,6 +136,7 @@ static std::unique_ptr<ModelBuilder>
 readQwen3Moe(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.keyHeads = 4;
+  defaults.attentionBias = false;
   auto qwen = DecoderConfig::read(config, microbatch, defaults);
   // Published files have a window that `use_sliding_window` switches off.
   if (config.flag("use_sliding_window", false))

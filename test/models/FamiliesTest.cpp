@@ -81,8 +81,33 @@ TEST_F(Families, Qwen3HasNormsOfHeadsOf128) {
   EXPECT_EQ(names.size(), 11u);
   config.erase("head_dim");
   EXPECT_TRUE(has(layerParams(config), "self_attn.q_norm.weight 128"));
-  config["attention_bias"] = true;
-  refuse(config, "'attention_bias': expected false, got true");
+}
+
+TEST_F(Families, HaveBiasesWhereTheirFilesAskForThem) {
+  for (const char *family : {"llama", "qwen3", "qwen3_moe", "olmo2", "gemma2",
+                             "gemma3_text", "gpt_oss"}) {
+    auto config = small(family);
+    for (bool isBiased : {false, true}) {
+      config["attention_bias"] = isBiased;
+      auto names = layerParams(config);
+      for (const char *bias :
+           {"self_attn.q_proj.bias 32", "self_attn.k_proj.bias 16",
+            "self_attn.v_proj.bias 16", "self_attn.o_proj.bias 24"})
+        EXPECT_EQ(has(names, bias), isBiased) << family << " " << bias;
+    }
+  }
+  auto config = small("llama");
+  config["mlp_bias"] = true;
+  auto names = layerParams(config);
+  EXPECT_TRUE(has(names, "mlp.gate_proj.bias 40"));
+  EXPECT_TRUE(has(names, "mlp.up_proj.bias 40"));
+  EXPECT_TRUE(has(names, "mlp.down_proj.bias 24"));
+  EXPECT_FALSE(has(names, "self_attn.q_proj.bias 32"));
+  for (const char *family : {"mistral", "mixtral", "qwen2"}) {
+    config = small(family);
+    config["attention_bias"] = true;
+    refuse(config, "'attention_bias': expected false, got true");
+  }
 }
 
 TEST_F(Families, Olmo2HasNormsOfOutputsAndOfWholeQueries) {

@@ -129,6 +129,15 @@ CASES = {
             rope_parameters=dict(factor=2.0, partial_rotary_factor=0.7,
                                  rope_theta=100.0, rope_type="proportional"),
             tie_word_embeddings=False, torch_dtype="float32")),
+    # A bias of each projection.
+    "biased": dict(
+        batch=8, sequence=13, seed=19, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["LlamaForCausalLM"], attention_bias=True,
+            attention_dropout=0.0, hidden_act="silu", mlp_bias=True,
+            model_type="llama", num_key_value_heads=2, rms_norm_eps=1e-6,
+            rope_theta=1000.0, tie_word_embeddings=False,
+            torch_dtype="float32")),
     # More positions than the sequence has; the keys of the published file.
     "gpt2": dict(
         batch=8, sequence=13, seed=7, optimizer=OPTIMIZER,

@@ -135,6 +135,8 @@ void readLlama(ConfigReader &in, EngineModel &model, const FamilyRow &row) {
   model.normEpsilon = in.number("rms_norm_eps", row.normEpsilon);
   model.tied = in.flag("tie_word_embeddings", false);
   in.demand("hidden_act", "silu");
+  in.demand("attention_bias", false);
+  in.demand("mlp_bias", false);
   readRotary(in, model, row.rotaryBase);
   bool isMistral = model.family == "mistral";
   if (isMistral && !in.config.contains("sliding_window"))
