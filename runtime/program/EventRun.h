@@ -28,8 +28,9 @@ struct WaitFor {
 /// of the one before it, of its waits, and for a transfer of the last one of
 /// its kind; so it does not depend on the order in which ranks are simulated.
 /// Compute actions take the time of their rank. Messages and transfers run
-/// beside the actions after them; transfers may slow the rank's work down. At
-/// the end of a step a rank waits for what the rules say, and `stepEnd` passes.
+/// beside the actions after them; transfers may slow the rank's work down, and
+/// where rows take turns on cores that of all rows. At the end of a step a rank waits
+/// for what the rules say, and `stepEnd` passes.
 /// `Rules` has
 ///
 ///   size_t actions(rank)                  the length of a row
@@ -119,6 +120,7 @@ private:
     double start = 0, end = 0;
   };
   std::vector<Running> running;
+  double now = 0;   // no action that is not known yet begins before
   double speed = 1; // of those that run, beside that of `duration`
 
   void sweep() {
@@ -137,7 +139,6 @@ private:
   /// Runs compute actions in the order in which they ask for cores. Actions
   /// whose time is not known yet ask later than all that are.
   void shareCores() {
-    double now = 0;
     while (true) {
       std::optional<std::pair<double, int>> first = firstToAsk();
       auto last = std::min_element(
@@ -147,7 +148,7 @@ private:
       if (running.empty() ? first.has_value()
                           : first && !isFull && first->first < last->end) {
         now = std::max(now, first->first);
-        begin(first->second, now);
+        begin(first->second);
       } else if (!running.empty()) {
         now = last->end;
         int rank = last->rank;
@@ -157,7 +158,7 @@ private:
       } else {
         return;
       }
-      changeSpeed(now);
+      changeSpeed();
     }
   }
 
@@ -180,8 +181,8 @@ private:
     return first;
   }
 
-  /// The rank's next action waits, and runs from `now` on.
-  void begin(int number, double now) {
+  /// The rank's next action waits, and runs from now on.
+  void begin(int number) {
     Rank &rank = ranks[number];
     list.clear();
     rules.waits(number, rank.done, list);
@@ -191,8 +192,8 @@ private:
     running.push_back({number, now, rank.speed.endOf(now, work)});
   }
 
-  /// Actions end sooner or later, from `now` on, as fewer or more rows run.
-  void changeSpeed(double now) {
+  /// Actions end sooner or later as fewer or more rows run.
+  void changeSpeed() {
     double rows = std::max(1.0, double(running.size()));
     double next = settings.rowsAtOnce / rows;
     if (next > 1)
@@ -204,6 +205,22 @@ private:
         action.end = own.endOf(now, left);
       }
     speed = next;
+  }
+
+  /// A transfer of the rank takes that share of its speed. Where rows take
+  /// turns, it takes as much of the cores of those that compute meanwhile.
+  void slowWork(int number, const TimeSpan &span, double share) {
+    if (settings.rowsAtOnce == 0 ||
+        settings.rowsAtOnce >= double(ranks.size()))
+      return ranks[number].speed.slowDown(span, share, ranks[number].clock);
+    std::vector<double> left;
+    for (const Running &action : running)
+      left.push_back(ranks[action.rank].speed.workIn({now, action.end}));
+    for (Rank &rank : ranks)
+      rank.speed.slowDown(span, share / std::max(1.0, settings.rowsAtOnce),
+                          now);
+    for (size_t i = 0; i < running.size(); ++i)
+      running[i].end = ranks[running[i].rank].speed.endOf(now, left[i]);
   }
 
   /// Whether the rank has an action left. At the end of a step it waits; false
@@ -267,7 +284,7 @@ private:
       span.start = std::max({rank.clock, stream, rules.notBefore(number, i)});
       span.end = stream = span.start + rules.duration(number, i);
       if (double share = rules.slowsWork(number, i); share > 0)
-        rank.speed.slowDown(span, share, rank.clock);
+        slowWork(number, span, share);
     } else if (isMessage(kind)) {
       rules.message(
           number, i,

@@ -154,6 +154,29 @@ TEST(Simulator, transfersSlowWork) {
   EXPECT_EQ(simulate(timeline, costs)->makespan, 1 + 2 * 4 * 2 + 0.5 + 0.5 + 1);
 }
 
+// A gather of two units on a rank that waits takes the core of another one,
+// unless each has its own: then it takes nothing.
+TEST(Simulator, transfersTakeSharedCores) {
+  Timeline timeline;
+  timeline.shape = {2, 1, 1};
+  timeline.ranks = {{{0, ActionKind::Forward}, {0, ActionKind::Backward}},
+                    {{1, ActionKind::Unshard},
+                     {1, ActionKind::Forward},
+                     {1, ActionKind::Backward}}};
+  CostTable costs;
+  costs.forward = costs.backward = 4;
+  costs.unshard = 2;
+  costs.slowsWork.assign(2, {});
+  for (auto &chunk : costs.slowsWork)
+    chunk.fill(1);
+  for (int cores : {0, 1, 2}) {
+    costs.cores = cores;
+    auto run = simulate(timeline, costs);
+    EXPECT_EQ(run->spans[0][0].end, cores == 1 ? 4 + 2 : 4) << cores;
+    EXPECT_EQ(run->makespan, run->spans[0][0].end + 3 * 4) << cores;
+  }
+}
+
 TEST(Simulator, liveActivations) {
   auto oneFOneB = simulate(generated("1f1b", 4, 1, 8), {});
   auto gpipe = simulate(generated("gpipe", 4, 1, 8), {});
