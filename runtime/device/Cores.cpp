@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <utility>
 
 namespace rota {
 
@@ -175,12 +176,15 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
        helpers < std::min(loop.mostHelpers, left) && !freeTokens.empty() &&
        !idle.empty();
        ++helpers) {
-    list.push_back(idle.back());
+    Helper &helper = *idle.back();
     idle.pop_back();
-    list.back()->token = freeTokens.back();
+    helper.token = freeTokens.back();
     freeTokens.pop_back();
-    list.back()->place =
-        &list == &loop.crew ? list.size() - 1 : loop.crew.size();
+    list.push_back(&helper);
+    helper.place = &list == &loop.crew ? list.size() - 1 : loop.crew.size();
+    // It wakes on that core, and stays bound for the next loop.
+    if (std::exchange(helper.boundTo, helper.token) != helper.token)
+      bind(helper.thread.native_handle(), helper.token);
   }
   loop.inside += static_cast<int64_t>(list.size() - before);
   loop.unstarted += static_cast<int64_t>(list.size() - before);
@@ -287,11 +291,9 @@ void Cores::help(Helper &self) {
 void Cores::join(Helper &self, Loop &loop) {
   --loop.unstarted;
   wakeFrom(loop, kWakes * (self.place + 1));
-  bind(pthread_self(), self.token);
   // A rank that wants a core gets this one after the current piece.
   bool wanted = false;
   work(loop, [&] { return wanted = isCalled(); });
-  unbind();
   self.next = returned.load();
   while (!returned.compare_exchange_weak(self.next, &self))
     ;

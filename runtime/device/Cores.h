@@ -103,6 +103,7 @@ private:
     std::atomic<Loop *> invitation{nullptr}; // taken by the helper, or back
     size_t place = 0;       // in the loop's crew, at the end for a late helper
     int token = 0;          // that it holds, if any
+    int boundTo = -1;       // token whose core it runs on; -1: any core
     Helper *next = nullptr; // in the list of returned helpers
     Semaphore wake;
     std::thread thread;
