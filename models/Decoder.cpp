@@ -102,7 +102,8 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
   if (defaults.attentionBias)
     decoder.headBias = decoder.outBias =
         config.flag("attention_bias", *defaults.attentionBias);
-  decoder.kinds.front().rotary = Rotary::read(config, defaults.rotary);
+  decoder.kinds.front().rotary =
+      Rotary::read(config, microbatch.sequenceLength, defaults.rotary);
   if (!config.failed())
     checkHeads(config, decoder,
                config.find("head_dim") || defaults.headSize.has_value());

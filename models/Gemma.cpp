@@ -178,7 +178,7 @@ readGemma3(Config &config, const Microbatch &microbatch, ModuleOp module) {
       config.spelling("sliding_window_pattern", "_sliding_window_pattern"), 6);
   readWindows(config, gemma,
               [&](int64_t layer) { return (layer + 1) % period != 0; });
-  Rotary rotary = Rotary::read(config, sliding);
+  Rotary rotary = Rotary::read(config, microbatch.sequenceLength, sliding);
   for (LayerKind &kind : gemma.kinds)
     if (kind.window)
       kind.rotary = rotary;

@@ -24,6 +24,8 @@ struct mlir::rota::RotaryScaling {
   bool isPartial = false; // reads `partial_rotary_factor`
 };
 
+static constexpr StringLiteral contextKey = "max_position_embeddings";
+
 static std::string inside(StringRef key, StringRef name) {
   return (key + "." + name).str();
 }
@@ -38,14 +40,40 @@ static double divide(double frequency, int64_t, int64_t, const Rotary &rotary) {
   return frequency / rotary.factor;
 }
 
+/// The context that the model was made for, where the settings at `key` do not
+/// say another one.
+static double readContext(Config &config, StringRef key) {
+  std::string original = inside(key, "original_max_position_embeddings");
+  bool isOther = !config.find(original) && config.find(contextKey);
+  return config.size(isOther ? StringRef(contextKey) : StringRef(original));
+}
+
+static void readDynamic(Config &config, StringRef key, Rotary &rotary) {
+  readFactor(config, key, rotary);
+  rotary.originalContext = config.size(contextKey);
+}
+
+/// Sequences that are longer than the original context have a theta that is
+/// growth^(headSize / (headSize - 2)) times as large: the frequency of the first
+/// pair stays, that of the last one is divided by the growth (transformers'
+/// `_compute_dynamic_ntk_parameters`).
+static double stretchDynamic(double frequency, int64_t pair, int64_t headSize,
+                             const Rotary &rotary) {
+  if (pair == 0)
+    return frequency;
+  double longer = std::max(1.0, double(rotary.length) / rotary.originalContext);
+  double growth = rotary.factor * longer - (rotary.factor - 1);
+  return frequency *
+         std::pow(growth, -double(2 * pair) / double(headSize - 2));
+}
+
 static void readLlama3(Config &config, StringRef key, Rotary &rotary) {
   readFactor(config, key, rotary);
   std::string low = inside(key, "low_freq_factor");
   std::string high = inside(key, "high_freq_factor");
   rotary.lowFrequencyFactor = config.positive(low, {});
   rotary.highFrequencyFactor = config.positive(high, {});
-  rotary.originalContext =
-      config.size(inside(key, "original_max_position_embeddings"));
+  rotary.originalContext = readContext(config, key);
   if (!config.failed() &&
       rotary.highFrequencyFactor <= rotary.lowFrequencyFactor)
     config.error(high) << "expected more than '" << low << "', got "
@@ -83,8 +111,7 @@ static void readYarn(Config &config, StringRef key, Rotary &rotary) {
     return config.real(inside(key, name), 0.0, "a number of at least 0",
                        [](double value) { return value >= 0; });
   };
-  rotary.originalContext =
-      config.size(inside(key, "original_max_position_embeddings"));
+  rotary.originalContext = readContext(config, key);
   rotary.fastTurns = positive("beta_fast", rotary.fastTurns);
   rotary.slowTurns = positive("beta_slow", rotary.slowTurns);
   rotary.truncates = config.flag(inside(key, "truncate"), true);
@@ -140,6 +167,7 @@ static double stretchProportional(double frequency, int64_t pair,
 static constexpr RotaryScaling yarn = {"yarn", readYarn, stretchYarn};
 
 static constexpr RotaryScaling scalings[] = {
+    {"dynamic", readDynamic, stretchDynamic},
     {"linear", readFactor, divide},
     {"llama3", readLlama3, stretchLlama3},
     {"proportional", readProportional, stretchProportional,
@@ -199,8 +227,9 @@ static void compareSpellings(Config &config, const RotaryKeys &keys) {
   }
 }
 
-Rotary Rotary::read(Config &config, const RotaryKeys &keys) {
+Rotary Rotary::read(Config &config, int64_t length, const RotaryKeys &keys) {
   Rotary rotary;
+  rotary.length = length;
   for (StringRef key : {keys.parameters, keys.scaling})
     if (const nlohmann::json *value = key.empty() ? nullptr : config.find(key);
         value && !value->is_object())

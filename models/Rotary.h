@@ -31,6 +31,7 @@ struct Rotary {
   // over the original context.
   double lowFrequencyFactor = 1.0, highFrequencyFactor = 4.0;
   double originalContext = 0.0;
+  int64_t length = 0; // tokens of a sequence
   // yarn: turns over the original context above and below which frequencies are
   // kept and divided, and whether the bounds are rounded to whole pairs.
   double fastTurns = 32.0, slowTurns = 1.0;
@@ -44,9 +45,10 @@ struct Rotary {
   /// DeepSeek multiplies scores by its square.
   double temperature = 1.0;
 
-  /// Reads both spellings that hubs use. A file that has both must give them
-  /// equal values. Reports every mistake.
-  static Rotary read(Config &config, const RotaryKeys &keys = {});
+  /// Reads both spellings that hubs use, for sequences of `length` tokens. A
+  /// file that has both must give them equal values. Reports every mistake.
+  static Rotary read(Config &config, int64_t length,
+                     const RotaryKeys &keys = {});
 
   /// Stretches by YaRN with its own number of turns and scale.
   void setYarn(double factor, double originalContext, bool truncates);

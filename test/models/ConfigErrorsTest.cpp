@@ -200,10 +200,12 @@ TEST_F(ConfigErrors, NeutralValuesPass) {
 TEST_F(ConfigErrors, RopeScaling) {
   refuse("rope_scaling", 3,
          "'rope_scaling': expected an object or null, got 3");
+  refuseScaling({{"rope_type", "longrope"}, {"factor", 4.0}},
+                "'rope_scaling.rope_type': expected \"default\", \"dynamic\", "
+                "\"linear\", \"llama3\", \"proportional\" or \"yarn\", got "
+                "\"longrope\"; other kinds are not supported");
   refuseScaling({{"rope_type", "dynamic"}, {"factor", 4.0}},
-                "'rope_scaling.rope_type': expected \"default\", \"linear\", "
-                "\"llama3\", \"proportional\" or \"yarn\", got \"dynamic\"; "
-                "other kinds are not supported");
+                "'max_position_embeddings': the key is missing");
   refuseScaling(
       {{"rope_type", "linear"}, {"factor", 2}, {"partial_rotary_factor", 0.5}},
       "'rope_scaling.partial_rotary_factor': expected 1, or 'rope_type' "
@@ -223,7 +225,7 @@ TEST_F(ConfigErrors, RopeScaling) {
                  {"beta_slow", 33}},
                 "'rope_scaling.beta_fast': expected at least "
                 "'rope_scaling.beta_slow', got 32.0 and 33.0");
-  refuseScaling({{"type", "dynamic"}, {"factor", 4.0}},
+  refuseScaling({{"type", "longrope"}, {"factor", 4.0}},
                 "'rope_scaling.type': expected");
   refuseScaling({{"rope_type", "linear"}},
                 "'rope_scaling.factor': the key is missing");
@@ -277,7 +279,7 @@ TEST_F(ConfigErrors, PlaceOfTheKey) {
   EXPECT_TRUE(failed(buildText("{\n \"model_type\": \"llama\",\n"
                                "  \"hidden_size\": -1,\n"
                                "  \"rope_scaling\": {\n"
-                               "    \"rope_type\": \"dynamic\" } }",
+                               "    \"rope_type\": \"longrope\" } }",
                                "config.json")));
   EXPECT_TRUE(StringRef(diagnostics).contains("3:3: 'hidden_size'"));
   EXPECT_TRUE(StringRef(diagnostics).contains("5:5: 'rope_scaling.rope_type'"));

@@ -213,6 +213,38 @@ TEST_F(Models, RotaryFrequenciesLlama3) {
   EXPECT_DOUBLE_EQ(scaled[3], plain[3] / 8);
 }
 
+// The context that the model was made for is the original one by itself.
+TEST_F(Models, RotaryFrequenciesOfTheModelsContext) {
+  for (const char *kind : {"llama3", "yarn"}) {
+    auto config = smallLlama();
+    auto &scaling = config["rope_scaling"];
+    scaling = {{"rope_type", kind}, {"factor", 8.0}};
+    if (kind == std::string("llama3"))
+      scaling.update({{"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}});
+    scaling["original_max_position_embeddings"] = 64;
+    auto said = frequencies(config);
+    scaling.erase("original_max_position_embeddings");
+    config["max_position_embeddings"] = 64;
+    EXPECT_EQ(frequencies(config), said) << kind;
+    config["max_position_embeddings"] = 512;
+    EXPECT_NE(frequencies(config), said) << kind;
+  }
+}
+
+// Sequences have 8 tokens, twice the model's context or half of it.
+TEST_F(Models, RotaryFrequenciesDynamic) {
+  auto config = smallLlama();
+  auto plain = frequencies(config);
+  config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 4.0}};
+  config["max_position_embeddings"] = 16;
+  EXPECT_EQ(frequencies(config), plain);
+  config["max_position_embeddings"] = 4;
+  auto scaled = frequencies(config);
+  EXPECT_EQ(scaled[0], plain[0]);
+  for (int pair = 1; pair < 4; ++pair)
+    EXPECT_DOUBLE_EQ(scaled[pair], plain[pair] / std::pow(5.0, pair / 3.0));
+}
+
 // transformers has frequencies of the whole head, of which the first
 // pairs turn.
 TEST_F(Models, RotaryFrequenciesProportional) {

@@ -129,6 +129,17 @@ CASES = {
             rope_parameters=dict(factor=2.0, partial_rotary_factor=0.7,
                                  rope_theta=100.0, rope_type="proportional"),
             tie_word_embeddings=False, torch_dtype="float32")),
+    # Sequences longer than the model's context.
+    "dynamic": dict(
+        batch=8, sequence=13, seed=20, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["LlamaForCausalLM"], attention_bias=False,
+            head_dim=8, hidden_act="silu", max_position_embeddings=6,
+            mlp_bias=False, model_type="llama", num_key_value_heads=2,
+            rms_norm_eps=1e-6,
+            rope_scaling=dict(factor=3.0, rope_type="dynamic"),
+            rope_theta=100.0, tie_word_embeddings=False,
+            torch_dtype="float32")),
     # A bias of each projection.
     "biased": dict(
         batch=8, sequence=13, seed=19, optimizer=OPTIMIZER,
