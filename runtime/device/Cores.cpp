@@ -256,7 +256,7 @@ double Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body,
     lend();
   }
   leave(loop);
-  loop.left.take();
+  loop.left.takeSoon();
   --openLoops; // late enough: a helper that leaves a loop sees all other ones
   return 1e-9 * static_cast<double>(loop.nanoseconds);
 }
@@ -280,7 +280,7 @@ void Cores::cancel(Loop &loop, int64_t most) {
 
 void Cores::help(Helper &self) {
   while (true) {
-    self.wake.take();
+    self.wake.takeSoon();
     if (stopping)
       return;
     if (Loop *loop = self.invitation.exchange(nullptr))

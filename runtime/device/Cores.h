@@ -4,8 +4,9 @@
 // one *compute token* (one core) while it runs actions, until it has to wait or
 // another rank waits for the core. Helper threads take the cores that no rank
 // wants and run pieces of a rank's parallel loops. So four ranks on two cores
-// take as long as one rank, and one rank on two cores uses both. Waiting
-// threads sleep; none spins.
+// take as long as one rank, and one rank on two cores uses both. Threads
+// that wait sleep. Only a loop's caller, for the last pieces, and a helper, for
+// the next loop, look for some microseconds before.
 //
 // One mutex guards tokens and loops. A rank takes it at most twice for an
 // action and twice for a loop. A helper takes it only where a rank or another

@@ -317,6 +317,28 @@ TEST(Cores, HoldersOfTokensRunOnDifferentCores) {
   EXPECT_EQ(confined, 0);
 }
 
+TEST(Cores, HelpersRunOnCoresThatNobodyHolds) {
+  std::vector<int> all = coresOfThread();
+  Cores cores(int(all.size()), all);
+  std::atomic<int> helped{0}, elsewhere{0};
+  for (int rank = 0; rank < 10; ++rank) {
+    ComputeToken token(cores);
+    int own = sched_getcpu();
+    auto caller = std::this_thread::get_id();
+    cores.run(32, [&](int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (std::this_thread::get_id() == caller)
+        return;
+      ++helped;
+      std::vector<int> core = coresOfThread();
+      elsewhere +=
+          core.size() != 1 || core[0] == own || core[0] != sched_getcpu();
+    });
+  }
+  EXPECT_EQ(elsewhere, 0);
+  EXPECT_EQ(helped > 0, all.size() > 1);
+}
+
 TEST(Context, NumbersOutsideTheirBoundsAreAFailure) {
   const int32_t numbers[] = {0, 7, -1, 9};
   RotaContext context;
