@@ -138,8 +138,8 @@ Value DecoderBuilder::gated(Value x, StringRef prefix, int64_t inner) {
   bool hasBias = config.feedForwardBias;
   Value gates = named("mlpwi_0", projectBiased(x, prefix + ".gate_proj", inner,
                                                embed, hasBias));
-  Value values = named("mlpwi_1", projectBiased(x, prefix + ".up_proj", inner,
-                                                embed, hasBias));
+  Value values = named(
+      "mlpwi_1", projectBiased(x, prefix + ".up_proj", inner, embed, hasBias));
   Value active = ActivationOp::create(*this, gates.getType(), config.activation,
                                       gates, values);
   return named("mlpwo", projectBiased(active, prefix + ".down_proj", embed,

@@ -54,17 +54,16 @@ static void readDynamic(Config &config, StringRef key, Rotary &rotary) {
 }
 
 /// Sequences that are longer than the original context have a theta that is
-/// growth^(headSize / (headSize - 2)) times as large: the frequency of the first
-/// pair stays, that of the last one is divided by the growth (transformers'
-/// `_compute_dynamic_ntk_parameters`).
+/// growth^(headSize / (headSize - 2)) times as large: the frequency of the
+/// first pair stays, that of the last one is divided by the growth
+/// (`_compute_dynamic_ntk_parameters` of transformers).
 static double stretchDynamic(double frequency, int64_t pair, int64_t headSize,
                              const Rotary &rotary) {
   if (pair == 0)
     return frequency;
   double longer = std::max(1.0, double(rotary.length) / rotary.originalContext);
   double growth = rotary.factor * longer - (rotary.factor - 1);
-  return frequency *
-         std::pow(growth, -double(2 * pair) / double(headSize - 2));
+  return frequency * std::pow(growth, -double(2 * pair) / double(headSize - 2));
 }
 
 static void readLlama3(Config &config, StringRef key, Rotary &rotary) {

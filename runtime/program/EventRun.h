@@ -29,9 +29,8 @@ struct WaitFor {
 /// its kind; so it does not depend on the order in which ranks are simulated.
 /// Compute actions take the time of their rank. Messages and transfers run
 /// beside the actions after them; transfers may slow the rank's work down, and
-/// where rows take turns on cores that of all rows. At the end of a step a rank waits
-/// for what the rules say, and `stepEnd` passes.
-/// `Rules` has
+/// where rows take turns on cores that of all rows. At the end of a step a rank
+/// waits for what the rules say, and `stepEnd` passes. `Rules` has
 ///
 ///   size_t actions(rank)                  the length of a row
 ///   ActionKind kindOf(rank, i)
@@ -210,8 +209,7 @@ private:
   /// A transfer of the rank takes that share of its speed. Where rows take
   /// turns, it takes as much of the cores of those that compute meanwhile.
   void slowWork(int number, const TimeSpan &span, double share) {
-    if (settings.rowsAtOnce == 0 ||
-        settings.rowsAtOnce >= double(ranks.size()))
+    if (settings.rowsAtOnce == 0 || settings.rowsAtOnce >= double(ranks.size()))
       return ranks[number].speed.slowDown(span, share, ranks[number].clock);
     std::vector<double> left;
     for (const Running &action : running)
