@@ -197,13 +197,19 @@ private:
     double next = settings.rowsAtOnce / rows;
     if (next > 1)
       next = 1 + settings.lent * (next - 1);
+    if (next == speed)
+      return;
     for (Running &action : running)
-      if (next != speed) {
-        const WorkSpeed &own = ranks[action.rank].speed;
-        double left = own.workIn({now, action.end}) * speed / next;
-        action.end = own.endOf(now, left);
-      }
+      setWorkLeft(action, workLeft(action) * speed / next);
     speed = next;
+  }
+
+  /// The work that is left of an action that runs.
+  double workLeft(const Running &action) const {
+    return ranks[action.rank].speed.workIn({now, action.end});
+  }
+  void setWorkLeft(Running &action, double work) {
+    action.end = ranks[action.rank].speed.endOf(now, work);
   }
 
   /// A transfer of the rank takes that share of its speed. Where rows take
@@ -213,12 +219,12 @@ private:
       return ranks[number].speed.slowDown(span, share, ranks[number].clock);
     std::vector<double> left;
     for (const Running &action : running)
-      left.push_back(ranks[action.rank].speed.workIn({now, action.end}));
+      left.push_back(workLeft(action));
     for (Rank &rank : ranks)
       rank.speed.slowDown(span, share / std::max(1.0, settings.rowsAtOnce),
                           now);
     for (size_t i = 0; i < running.size(); ++i)
-      running[i].end = ranks[running[i].rank].speed.endOf(now, left[i]);
+      setWorkLeft(running[i], left[i]);
   }
 
   /// Whether the rank has an action left. At the end of a step it waits; false
