@@ -42,13 +42,15 @@ Request GradientNorm::start(int64_t version) {
       return;
     int64_t sums = rank.stage().step.squares + squares[u];
     runUpdateTask(rank, parameter.squareTask, update, sums);
-    ComputeToken token(rank.cores());
     rank.device().sum(rank.context(), static_cast<const float *>(rank.at(sums)),
                       parameter.rows, own + u);
   };
-  rank.device().launchTogether(
-      rank.context(), tables, static_cast<int64_t>(rank.stage().updates.size()),
-      sum);
+  {
+    ComputeToken token(rank.cores());
+    rank.device().launchTogether(
+        rank.context(), tables,
+        static_cast<int64_t>(rank.stage().updates.size()), sum);
+  }
   // Bits travel as i32, so that nothing is rounded.
   Collective gather;
   gather.kind = Collective::Kind::AllGather;

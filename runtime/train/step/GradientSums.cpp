@@ -27,11 +27,10 @@ static void add(Rank &rank, ElementType type, void *sum, const void *term,
   rank.device().add(rank.context(), type, sum, term, count);
 }
 
+/// The calling thread holds a core.
 static void zero(Rank &rank, int64_t offset, int64_t bytes) {
-  if (bytes == 0)
-    return;
-  ComputeToken token(rank.cores());
-  rank.device().zero(rank.context(), rank.at(offset), bytes);
+  if (bytes > 0)
+    rank.device().zero(rank.context(), rank.at(offset), bytes);
 }
 
 /// Bytes of an accumulator of the parameter.
@@ -43,6 +42,9 @@ static int64_t accumulatorBytes(const Program &program, const Parameter &p) {
 void GradientSums::settle() {
   for (Request request : std::exchange(sends, {}))
     rank.waitAtStepEnd(request);
+  if (sentTerms.empty())
+    return;
+  ComputeToken token(rank.cores());
   for (const Term *term : std::exchange(sentTerms, {}))
     zero(rank, term->place.offset, term->bytes());
 }
@@ -65,8 +67,10 @@ void GradientSums::make() {
     if (term.owner != here)
       continue;
     addTerm(term);
-    if (term.place.stage == here)
-      zero(rank, term.place.offset, term.bytes());
+    if (term.place.stage != here)
+      continue;
+    ComputeToken token(rank.cores());
+    zero(rank, term.place.offset, term.bytes());
   }
   if (hasBarrier)
     settle();
@@ -130,6 +134,7 @@ void GradientSums::reduce() {
       rank.waitAtStepEnd(request);
   }
   // The update zeroes its part of the sum alone.
+  ComputeToken token(rank.cores());
   for (const Update &u : updates)
     if (program.parameters[u.parameter].refresh >= 0)
       zeroOthers(u);
@@ -152,6 +157,7 @@ void GradientSums::zeroOthers(const Update &update) {
 
 void GradientSums::drop() {
   const Program &program = rank.program();
+  ComputeToken token(rank.cores());
   for (const Stage &stage : program.stages)
     for (const Update &u : stage.updates) {
       const Parameter &p = program.parameters[u.parameter];

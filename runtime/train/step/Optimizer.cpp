@@ -103,12 +103,12 @@ void Optimizer::updateParameters(Publisher &publisher) {
     auto i = static_cast<size_t>(number);
     if (parameterOf(number).isFrozen || inTimeline[i].refreshes)
       return; // refreshed before its next use
-    ComputeToken token(rank.cores());
     publisher.start(updates[i], /*isRounded=*/parameterOf(number).compute ==
                                     ElementType::BF16);
   };
   bool isAhead = rank.device().isAsynchronous();
   auto count = static_cast<int64_t>(updates.size());
+  ComputeToken token(rank.cores());
   rank.device().launchTogether(
       rank.context(), tables, count, [&](int64_t number) {
         const Update &u = updates[static_cast<size_t>(number)];
@@ -145,9 +145,10 @@ void Optimizer::rollBack(int64_t t) {
   sums.drop();
   snapshot->restore();
   Publisher publisher(rank);
-  for (const Update &u : rank.stage().updates) {
+  {
     ComputeToken token(rank.cores());
-    publisher.start(u, /*isRounded=*/false);
+    for (const Update &u : rank.stage().updates)
+      publisher.start(u, /*isRounded=*/false);
   }
   publisher.finish();
   skipping.continueAfter(t - 1);

@@ -23,7 +23,6 @@ RotaFrame updateFrame(Rank &rank, const Update &update, int64_t output) {
 }
 
 void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output) {
-  ComputeToken token(rank.cores());
   rank.runTask(task, updateFrame(rank, update, output));
   if (!rank.context()->failed)
     return;

@@ -12,7 +12,9 @@ namespace rota {
 /// offset in the arena.
 RotaFrame updateFrame(Rank &rank, const Update &update, int64_t output);
 
-/// Runs Parameter::updateTask or squareTask of one tensor in its frame.
+/// Runs Parameter::updateTask or squareTask of one tensor in its frame. The
+/// calling thread holds a core, for all tensors: where ranks outnumber the
+/// cores, one that gives it back gets it again only when others had their turn.
 /// Throws RunError that names the tensor when the task fails.
 void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output);
 
