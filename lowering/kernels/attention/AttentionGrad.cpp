@@ -91,8 +91,8 @@ private:
     valueSums = code.valueRows(tensor(kValueCotangent), batch, keyHead);
     StridedRows keyCotangents = keySums, valueCotangents = valueSums;
     if (needsSums(shape)) {
-      keySums = sumRows(kCount, row, shape.size);
-      valueSums = sumRows(kCount + 1, row, shape.valueSize);
+      keySums = sumRows(kCount, shape.size);
+      valueSums = sumRows(kCount + 1, shape.valueSize);
     }
     code.clearRows(keySums);
     code.clearRows(valueSums);
@@ -111,9 +111,11 @@ private:
 
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
 
-  /// Sums over queries of a kernel row, in a temporary.
-  StridedRows sumRows(unsigned temporary, Value row, int64_t size) {
-    return code.keySums(k.argument(temporary, k.ops().getF32Type()), row, size);
+  /// Sums over queries of a kernel row, in the place of the call's first row in
+  /// a temporary: a cache keeps it from one row to the next.
+  StridedRows sumRows(unsigned temporary, int64_t size) {
+    return code.keySums(k.argument(temporary, k.ops().getF32Type()), k.begin(),
+                        size);
   }
 
   Memory sinkSums() {
