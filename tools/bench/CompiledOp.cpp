@@ -109,9 +109,11 @@ CompiledOp::create(const std::string &source, std::vector<bool> accumulate,
 }
 
 void CompiledOp::forCalls(std::vector<void *> &buffers, CallRows callRows) {
-  std::vector<std::vector<char>> temporaries;
-  for (int64_t bytes : plan.temporaries)
-    temporaries.emplace_back(bytes + 64);
+  // Kept between calls, since a trainer has memory for them from its start.
+  static thread_local std::vector<std::vector<char>> temporaries;
+  temporaries.resize(std::max(temporaries.size(), plan.temporaries.size()));
+  for (auto [bytes, memory] : llvm::zip_first(plan.temporaries, temporaries))
+    memory.resize(std::max(memory.size(), size_t(bytes + 64)));
   for (auto [call, kernel] : llvm::zip(plan.calls, kernels)) {
     std::vector<void *> args;
     for (lowering::KernelArgument argument : call.arguments) {
