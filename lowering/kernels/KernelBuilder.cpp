@@ -45,6 +45,11 @@ Memory KernelBuilder::offset(Memory memory, int64_t by) {
   return offset(memory, i64(by));
 }
 
+void KernelBuilder::prefetch(Memory memory, Value index) {
+  constexpr unsigned reads = 0, allCaches = 3, data = 1;
+  LLVM::Prefetch::create(b, address(memory, index), reads, allCaches, data);
+}
+
 void KernelBuilder::copy(Memory from, Memory to, int64_t bytes) {
   LLVM::MemcpyOp::create(b, to.base, from.base, i64(bytes),
                          /*isVolatile=*/false);

@@ -48,6 +48,8 @@ public:
   loadPairs(Memory memory, mlir::Value index, int64_t count) override;
   void storeVector(mlir::Value value, Memory memory, mlir::Value index,
                    int64_t count) override;
+  /// Asks for the cache line of an element that will be read.
+  void prefetch(Memory memory, mlir::Value index);
   void copy(Memory from, Memory to, int64_t bytes);
   void clear(Memory memory, int64_t bytes); // to zeros
   void copyRow(Memory from, Memory to, int64_t width) override;

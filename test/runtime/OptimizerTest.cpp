@@ -140,6 +140,27 @@ std::vector<LineShape> shapes() {
           {1, 2, 1, 2, true, false, 3}};
 }
 
+/// Ranks that outnumber the cores would change places after each tensor.
+TEST(Optimizer, HoldsACoreForAllTensors) {
+  Program program = makeLine(LineShape{1});
+  LocalRanks ranks(makeLineExecutable(program), 1); // no helpers
+  ranks.run([](Rank &rank) {
+    initialize(rank, 3, nullptr);
+    Optimizer optimizer(rank, OptimizerOptions());
+    NormalBatches batches(rank.program(), 3);
+    loadAccumulationStep(rank, batches, Split::Train, 0);
+    optimizer.begin(0.05);
+    Executor(rank, 0).run(Executor::Mode::Train);
+    gatherLoss(rank);
+    optimizer.sumGradients();
+    ASSERT_EQ(rank.stage().updates.size(), 3U);
+    int64_t before = rank.cores().timesLocked();
+    optimizer.update();
+    // For the squares and for the updates, taken and given back.
+    EXPECT_EQ(rank.cores().timesLocked() - before, 2 * 2);
+  });
+}
+
 } // namespace
 
 TEST(Optimizer, IsAdamWHoweverTheStateIsSpread) {
@@ -181,7 +202,7 @@ TEST(Optimizer, BitsDependNeitherOnStagesNorOnThreads) {
 
 TEST(Optimizer, RefreshesEveryCopy) {
   Program program = makeLine({2, 2, 2, 1, true});
-  LocalRanks ranks(makeLineExecutable(program), 2);
+  LocalRanks ranks(makeLineExecutable(program), 1); // no helpers
   train(ranks, OptimizerOptions(), 0.05, [](int, Loss, double) {});
   LineReference line = readLine(ranks);
   for (int r = 0; r < ranks.count(); ++r) {

@@ -29,7 +29,8 @@ std::string processorName() {
 
 /// The source of each number.
 std::map<std::string, std::string> sourcesOf(const std::string &measured) {
-  std::string attention = ": fitted to 64 and 512 tokens, heads of 64",
+  std::string attention = ": fitted to 64 and 512 tokens, heads of 64, with "
+                          "memory that no cache holds",
               rows = ": fitted to normalization, activations and loss";
   return {
       {"cores", "the cores that rota may run on"},

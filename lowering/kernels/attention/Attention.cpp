@@ -57,6 +57,10 @@ public:
       k.loop(k.begin(), k.end(), 1, [&](Value row) {
         Value first = k.mul(k.rem(row, code.queryBlocks()), code.queryBlock());
         Value headOfBatch = k.div(row, code.queryBlocks());
+        code.setNextHead(/*isFirst=*/k.isLess(first, k.i64(1)),
+                         k.isLess(k.add(row, code.queryBlocks()), k.end()),
+                         k.add(headOfBatch, 1),
+                         {tensors[0], tensors[1], tensors[2]}, {});
         emitBlock(k.div(headOfBatch, shape.heads),
                   k.rem(headOfBatch, shape.heads), first);
       });
@@ -71,8 +75,8 @@ private:
     Value keyHead = k.div(head, shape.group());
     code.loadOperand(code.queryRows(tensors[0], batch, head), first,
                      shape.scale, queries, nullptr);
-    Value line = k.add(
-        k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence), first);
+    Value line =
+        k.add(k.mul(code.headNumber(batch, head), shape.sequence), first);
     SmallVector<Value> initial = initialState(batch, head, first, line);
     StridedRows keys = code.keyRows(tensors[1], batch, keyHead);
     StridedRows values = code.valueRows(tensors[2], batch, keyHead);
@@ -181,6 +185,7 @@ private:
     SmallVector<Value> zeros(kVectors, k.splat(0.0f));
     return code.keyGroups(
         count, 4, zeros, [&](Value i, int64_t rows, ValueRange before) {
+          code.nextHead().step();
           SmallVector<Value> total(before), block;
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t v = 0; v < kVectors; ++v) {

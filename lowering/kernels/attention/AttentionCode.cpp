@@ -22,7 +22,8 @@ LogicalResult checkHeadSize(Operation *op, const AttentionShape &shape) {
 
 AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
     : k(k), shape(shape),
-      pairs(k.pairs() != PairProducts::None && shape.element.isBF16()) {
+      pairs(k.pairs() != PairProducts::None && shape.element.isBF16()),
+      next(k, shape, queryBlock(), registerRows()) {
   if (shape.hasDocuments)
     starts = k.local(queryBlock(), k.ops().getI32Type());
   if (takesTiles(shape, k.pairs()))
@@ -38,6 +39,19 @@ StridedRows AttentionCode::rowsOf(Memory memory, Value batch, Value head,
   int64_t stride = heads * size;
   Value start = k.add(k.mul(batch, shape.sequence * stride), k.mul(head, size));
   return {k.offset(memory, start), stride, size};
+}
+
+void AttentionCode::setNextHead(Value isFirst, Value isThere, Value number,
+                                const Operands &operands,
+                                ArrayRef<Memory> outputs) {
+  Value batch = k.div(number, shape.heads), head = k.rem(number, shape.heads);
+  Value keyHead = k.div(head, shape.group());
+  SmallVector<StridedRows> rows = {queryRows(operands.query, batch, head),
+                                   keyRows(operands.key, batch, keyHead),
+                                   valueRows(operands.value, batch, keyHead)};
+  for (Memory output : outputs)
+    rows.push_back(outputRows(output, batch, head));
+  next.set(isFirst, isThere, std::move(rows));
 }
 
 void AttentionCode::fillZero(Memory memory, int64_t elements) {
@@ -281,6 +295,7 @@ Value AttentionCode::blockIndex(Value row, int64_t addRow, int64_t vector) {
 
 SmallVector<Value> AttentionCode::keysByBlock(StridedRows keys, Value first,
                                               int64_t rows, Memory transposed) {
+  next.step();
   if (tiles)
     return tiles->products(first, rows);
   SmallVector<Value> zeros(rows * kVectors, k.splat(0.0f));

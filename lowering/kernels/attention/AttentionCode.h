@@ -21,6 +21,7 @@
 #include "lowering/kernels/attention/AttentionShape.h"
 #include "lowering/kernels/attention/AttentionTiles.h"
 #include "lowering/kernels/attention/AttentionWalk.h"
+#include "lowering/kernels/attention/NextHead.h"
 #include <optional>
 
 namespace rota::lowering {
@@ -93,11 +94,12 @@ public:
   }
   /// Sets them to the block of rows from `first` on.
   void loadSums(StridedRows rows, mlir::Value first, Memory sums);
-  /// The sums over queries of kernel row `row`, one after the other in `all`.
-  StridedRows keySums(Memory all, mlir::Value row, int64_t size) {
+  /// The sums over queries of a kernel row: those of the call's first row in
+  /// `all`, so that a cache keeps them from one row to the next.
+  StridedRows keySums(Memory all, int64_t size) {
     int64_t elements = sumElements(shape, size, bool(tiles));
-    return {k.offset(all, k.mul(row, elements)), sumColumns(size, bool(tiles)),
-            size};
+    return {k.offset(all, k.mul(k.begin(), elements)),
+            sumColumns(size, bool(tiles)), size};
   }
   /// The score of a product of keys and queries.
   mlir::Value scaled(mlir::Value score) {
@@ -140,6 +142,20 @@ public:
   /// The form of such rows that products read by keys: pairs of rows in
   /// `space`, or the rows themselves.
   StridedRows pairRows(StridedRows rows, mlir::Value count, Memory space);
+
+  /// The number of a head among those of all sequences.
+  mlir::Value headNumber(mlir::Value batch, mlir::Value head) {
+    return k.add(k.mul(batch, shape.heads), head);
+  }
+
+  struct Operands {
+    Memory query, key, value;
+  };
+  /// NextHead::set for a head of these and of tensors that have the output's
+  /// shape; keysByBlock has the steps.
+  void setNextHead(mlir::Value isFirst, mlir::Value isThere, mlir::Value number,
+                   const Operands &operands, llvm::ArrayRef<Memory> outputs);
+  NextHead &nextHead() { return next; }
 
   /// Reads where the documents of the queries from `first` on begin. Comes
   /// before keyBlocks(), where there are documents.
@@ -280,6 +296,7 @@ private:
   AttentionShape shape;
   bool pairs;
   std::optional<AttentionTiles> tiles;
+  NextHead next;
   Memory starts{}; // i32 [query]; unset without documents
 };
 

@@ -98,8 +98,13 @@ private:
     code.clearRows(valueSums);
     k.loop(0, shape.group(), 1, [&](Value member) {
       Value head = k.add(k.mul(keyHead, shape.group()), member);
+      Value next = k.add(code.headNumber(batch, head), 1);
+      Value end = k.mul(k.end(), shape.group());
+      code.setNextHead(/*isFirst=*/{}, k.isLess(next, end), next,
+                       {tensor(kQuery), tensor(kKey), tensor(kValue)},
+                       {tensor(kCotangent), tensor(kOutput)});
       if (shape.hasSinks)
-        k.store(k.f32(0.0f), sinkSums(), sinkRow(batch, head));
+        k.store(k.f32(0.0f), sinkSums(), code.headNumber(batch, head));
       k.loop(0, shape.sequence, code.queryBlock(),
              [&](Value first) { emitBlock(batch, head, keyHead, first); });
     });
@@ -111,18 +116,13 @@ private:
 
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
 
-  /// Sums over queries of a kernel row, in the place of the call's first row in
-  /// a temporary: a cache keeps it from one row to the next.
+  /// Sums over queries of a kernel row, in a temporary.
   StridedRows sumRows(unsigned temporary, int64_t size) {
-    return code.keySums(k.argument(temporary, k.ops().getF32Type()), k.begin(),
-                        size);
+    return code.keySums(k.argument(temporary, k.ops().getF32Type()), size);
   }
 
   Memory sinkSums() {
     return k.argument(sinksArgument(shape) + 1, k.ops().getF32Type());
-  }
-  Value sinkRow(Value batch, Value head) {
-    return k.add(k.mul(batch, shape.heads), head);
   }
 
   /// One block of queries against all keys that it sees.
@@ -176,7 +176,7 @@ private:
     StridedRows outputs = code.outputRows(tensor(kOutput), batch, head);
     Memory cotangent = code.outputRows(tensor(kCotangent), batch, head).memory;
     Memory from = k.argument(kLogsumexp, k.ops().getF32Type());
-    Value line = k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence);
+    Value line = k.mul(code.headNumber(batch, head), shape.sequence);
     k.loop(0, code.queryBlock(), 1, [&](Value i) {
       Value row = k.min(k.add(first, i), k.i64(shape.sequence - 1));
       // Lanes beyond the sequence repeat a row: their weights must be 0.
@@ -200,7 +200,7 @@ private:
   void addToSink(Value batch, Value head) {
     Memory sinks = k.argument(sinksArgument(shape), k.ops().getF32Type());
     Value sink = k.broadcast(k.load(sinks, head));
-    Value sum = k.load(sinkSums(), sinkRow(batch, head));
+    Value sum = k.load(sinkSums(), code.headNumber(batch, head));
     for (int64_t v = 0; v < kVectors; ++v) {
       Value at = k.i64(v * k.lanes());
       Value line = k.loadVector(logsumexp, at, k.lanes());
@@ -208,7 +208,7 @@ private:
       Value delta = k.loadVector(deltas, at, k.lanes());
       sum = k.subf(sum, k.sumLanes(k.mulf(weight, delta)));
     }
-    k.store(sum, sinkSums(), sinkRow(batch, head));
+    k.store(sum, sinkSums(), code.headNumber(batch, head));
   }
 
   /// `count` keys from `key` on.
