@@ -202,7 +202,7 @@ TEST(Optimizer, BitsDependNeitherOnStagesNorOnThreads) {
 
 TEST(Optimizer, RefreshesEveryCopy) {
   Program program = makeLine({2, 2, 2, 1, true});
-  LocalRanks ranks(makeLineExecutable(program), 1); // no helpers
+  LocalRanks ranks(makeLineExecutable(program), 2);
   train(ranks, OptimizerOptions(), 0.05, [](int, Loss, double) {});
   LineReference line = readLine(ranks);
   for (int r = 0; r < ranks.count(); ++r) {

@@ -100,8 +100,8 @@ struct MeasuredKernel {
 };
 
 /// The kernel that a source makes, on all cores at once; nothing where it
-/// cannot be compiled. It uses `times` as much memory as is colder than a
-/// core's own caches, see copiesOf.
+/// cannot be compiled. Calls go through `times` as many copies of its
+/// memory as copiesOf says.
 std::optional<MeasuredKernel> measureKernel(HostRounds &host,
                                             const std::string &source,
                                             double seconds, int64_t times = 1) {
