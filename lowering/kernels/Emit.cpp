@@ -64,7 +64,7 @@ Value address(ImplicitLocOpBuilder &b, Value pointer, Type element,
 static unsigned alignmentOf(Type type, int64_t most) {
   if (isa<LLVM::LLVMPointerType>(type))
     return 8;
-  int64_t bytes = getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8;
+  int64_t bytes = bytesOf(getElementTypeOrSelf(type));
   if (auto vector = dyn_cast<VectorType>(type))
     bytes = std::max(bytes, std::min(most, bytes * vector.getNumElements()));
   return bytes;

@@ -27,6 +27,11 @@ mlir::Value constant(mlir::ImplicitLocOpBuilder &b, int64_t value);
 mlir::Value constant(mlir::ImplicitLocOpBuilder &b, float value,
                      int64_t width = 0);
 
+/// Bytes of an element in memory.
+inline unsigned bytesOf(mlir::Type element) {
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
 /// The address of an uninitialized array on the stack, at a cache line. In the
 /// function's first block.
 mlir::Value stackArray(mlir::ImplicitLocOpBuilder &b, mlir::Type element,

@@ -14,10 +14,6 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-static unsigned bytesOf(Type element) {
-  return element.getIntOrFloatBitWidth() / 8;
-}
-
 KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, ValueRange pointers,
                              Value begin, Value end, const KernelTarget &target)
     : RowBuilder(b), laneCount(target.vectorBits / 32),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/kernels/attention/NextHead.h"
+#include "lowering/kernels/Emit.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -8,10 +9,6 @@
 using namespace mlir;
 
 namespace rota::lowering {
-
-static int64_t bytesOf(Type element) {
-  return element.getIntOrFloatBitWidth() / 8;
-}
 
 static bool fitsTwice(const AttentionShape &shape) {
   constexpr int64_t cacheBytes = 512 << 10; // of the smallest processors
