@@ -36,7 +36,7 @@ constexpr int64_t kSharedSizes[] = {128, 512, 2048};
 /// where others were; what is kept costs more, see Machine::secondsOfKeeping.
 /// `cores` divide the product; null: all is done on the calling thread.
 Repeated makeProduct(const RotaGemm &gemm, Cores *cores, ProductMemory &memory,
-                     int64_t mostCopies = 64) {
+                     int64_t mostCopies = INT64_MAX) {
   struct Work {
     RotaGemm gemm;
     ProductMemory &memory;

@@ -2,6 +2,7 @@
 //
 // The choice of values that a row keeps between its passes.
 #include "lowering/kernels/rows/KeptValues.h"
+#include "lowering/kernels/Emit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -55,8 +56,7 @@ public:
     int64_t bytes = 0;
     SmallVector<KeptValue> values;
     for (Value value : kept) {
-      bytes += body.getColumns() *
-               RowBody::elementOf(value).getIntOrFloatBitWidth() / 8;
+      bytes += body.getColumns() * bytesOf(RowBody::elementOf(value));
       if (bytes > kMostBytes)
         break;
       values.push_back({value, firstPass.lookup(value)});

@@ -101,9 +101,11 @@ struct EngineRun {
     auto found = numbers.find(name);
     return found == numbers.end() ? otherwise : found->second;
   }
+  /// The peak learning rate; Rota's default where a run says none.
+  double learningRate() const { return number("learning-rate", 3e-4); }
   /// The learning rate at the end of a decay as a share of the first.
   double lastRateShare() const {
-    double rate = number("learning-rate", 3e-4);
+    double rate = learningRate();
     return rate > 0 ? number("min-learning-rate", 0) / rate : 0;
   }
 };

@@ -296,7 +296,7 @@ void KeysWriter::writeTypes() {
 void KeysWriter::writeOptimizer() {
   group("Optimizer");
   quoted("opt_type", run.optimizer);
-  real("learning_rate", run.number("learning-rate", 3e-4));
+  real("learning_rate", run.learningRate());
   if (run.rateSchedule == "linear" || run.rateSchedule == "constant")
     missing("learning-rate-schedule " + run.rateSchedule,
             "there are cosine and wsd; cosine is written");

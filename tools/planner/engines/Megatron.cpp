@@ -245,7 +245,7 @@ void FlagsWriter::setTypes() {
 
 void FlagsWriter::setOptimizer() {
   flags.optimizer = run.optimizer == "adamw" ? "adam" : run.optimizer;
-  flags.rate = run.number("learning-rate", 3e-4);
+  flags.rate = run.learningRate();
   flags.leastRate = run.number("min-learning-rate", 0);
   flags.rateSchedule = run.rateSchedule == "wsd" ? "WSD" : run.rateSchedule;
   flags.warmup = int64_t(run.number("warmup-steps", 0));

@@ -205,7 +205,7 @@ void SettingsWriter::setOptimizer() {
   settings.optimizer = "AdamW";
   if (run.optimizer != "adamw")
     missing("optimizer " + run.optimizer, "AdamW is written");
-  settings.rate = run.number("learning-rate", 3e-4);
+  settings.rate = run.learningRate();
   settings.beta1 = run.number("beta1", 0.9);
   settings.beta2 = run.number("beta2", 0.95);
   settings.epsilon = run.number("epsilon", 1e-8);
