@@ -20,9 +20,9 @@ from common import ROTA, compile_trainer, model_of, random_tokens, run, temporar
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--configurations", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--rounds", type=int, default=2, help="of ten minutes each, with 20 configurations")
-parser.add_argument("--measure", type=int, default=20, help="seconds in which the host is measured")
-parser.add_argument("--seconds", type=int, default=8, help="that a configuration trains in a round")
+parser.add_argument("--rounds", type=int, default=3, help="of eight minutes each, with 20 configurations")
+parser.add_argument("--measure", type=int, default=15, help="seconds in which the host is measured")
+parser.add_argument("--seconds", type=int, default=6, help="that a configuration trains in a round")
 options = parser.parse_args()
 
 SMALL = {"hidden_size": 256, "intermediate_size": 704, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
