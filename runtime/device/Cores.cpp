@@ -21,8 +21,10 @@ namespace rota {
 static constexpr size_t kWakes = 4;
 
 Cores::Cores(int count, std::vector<int> bound, WithoutHelpers)
-    : total(count), bound(std::move(bound)), allowed(allowedCores()),
-      helpers(count - 1), freeTokens(count), holders(count) {
+    : total(count), bindsRanks(!bound.empty()), allowed(allowedCores()),
+      helpers(count - 1), freeTokens(count), coreOf(std::move(bound)),
+      holders(count) {
+  coreOf.resize(count, -1);
   std::iota(freeTokens.rbegin(), freeTokens.rend(), 0);
 }
 
@@ -95,7 +97,8 @@ void Cores::withdraw(Waiter &waiter) {
 /// Binds the thread before it wakes: it need not move then.
 void Cores::grant(Waiter &waiter, int token) {
   holders[token] = waiter.thread;
-  bind(waiter.thread, token);
+  if (bindsRanks)
+    bind(waiter.thread, coreOf[token]);
   waiter.granted = true;
   waiter.wake->give();
 }
@@ -108,22 +111,29 @@ void Cores::release() {
     };
     auto place = std::find_if(holders.begin(), holders.end(), isOwn);
     *place = {};
-    freeTokens.push_back(static_cast<int>(place - holders.begin()));
+    auto token = static_cast<int>(place - holders.begin());
+    if (!bindsRanks)
+      noteCore(token);
+    freeTokens.push_back(token);
     settle();
     lend();
   }
-  unbind();
+  if (bindsRanks)
+    bind(pthread_self(), -1);
+}
+
+void Cores::noteCore(int token) {
+  int core = sched_getcpu();
+  std::replace(coreOf.begin(), coreOf.end(), core, -1);
+  coreOf[token] = core;
 }
 
 int Cores::takeFree() {
-  auto place = std::prev(freeTokens.end());
-  if (!bound.empty()) {
-    int here = sched_getcpu();
-    auto isHere = [&](int token) { return bound[token] == here; };
-    auto near = std::find_if(freeTokens.begin(), freeTokens.end(), isHere);
-    if (near != freeTokens.end())
-      place = near;
-  }
+  int here = sched_getcpu();
+  auto isHere = [&](int token) { return coreOf[token] == here; };
+  auto place = std::find_if(freeTokens.begin(), freeTokens.end(), isHere);
+  if (place == freeTokens.end())
+    --place;
   int token = *place;
   freeTokens.erase(place);
   return token;
@@ -183,8 +193,9 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
     list.push_back(&helper);
     helper.place = &list == &loop.crew ? list.size() - 1 : loop.crew.size();
     // It wakes on that core, and stays bound for the next loop.
-    if (std::exchange(helper.boundTo, helper.token) != helper.token)
-      bind(helper.thread.native_handle(), helper.token);
+    int core = coreOf[helper.token];
+    if (std::exchange(helper.boundTo, core) != core)
+      bind(helper.thread.native_handle(), core);
   }
   loop.inside += static_cast<int64_t>(list.size() - before);
   loop.unstarted += static_cast<int64_t>(list.size() - before);
@@ -193,18 +204,13 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
   return before;
 }
 
-void Cores::bind(pthread_t thread, int token) const {
-  if (bound.empty())
-    return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(bound[token], &set);
+void Cores::bind(pthread_t thread, int core) const {
+  cpu_set_t set = allowed;
+  if (core >= 0) {
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+  }
   pthread_setaffinity_np(thread, sizeof set, &set); // a failure costs time only
-}
-
-void Cores::unbind() const {
-  if (!bound.empty())
-    pthread_setaffinity_np(pthread_self(), sizeof allowed, &allowed);
 }
 
 void Cores::wakeFrom(const Loop &loop, size_t first) {
@@ -279,16 +285,17 @@ void Cores::cancel(Loop &loop, int64_t most) {
 }
 
 void Cores::help(Helper &self) {
+  bool isCoreTaken = false; // by a rank, which runs there
   while (true) {
-    self.wake.takeSoon();
+    isCoreTaken ? self.wake.take() : self.wake.takeSoon();
     if (stopping)
       return;
     if (Loop *loop = self.invitation.exchange(nullptr))
-      join(self, *loop);
+      isCoreTaken = join(self, *loop);
   }
 }
 
-void Cores::join(Helper &self, Loop &loop) {
+bool Cores::join(Helper &self, Loop &loop) {
   --loop.unstarted;
   wakeFrom(loop, kWakes * (self.place + 1));
   // A rank that wants a core gets this one after the current piece.
@@ -303,6 +310,7 @@ void Cores::join(Helper &self, Loop &loop) {
     lend();
   }
   leave(loop);
+  return wanted;
 }
 
 } // namespace rota

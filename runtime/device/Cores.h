@@ -17,7 +17,8 @@
 // Each token is bound to a core of its own if ranks outnumber the cores and the
 // process may use no others. The operating system would often place the thread
 // that gets a token beside another one that computes: all cores are busy until
-// the thread that gave the token back sleeps.
+// the thread that gave the token back sleeps. Elsewhere, ranks find cores by
+// themselves, and a helper is bound to the core of the rank that waits.
 #ifndef ROTA_RUNTIME_DEVICE_CORES_H
 #define ROTA_RUNTIME_DEVICE_CORES_H
 
@@ -104,7 +105,7 @@ private:
     std::atomic<Loop *> invitation{nullptr}; // taken by the helper, or back
     size_t place = 0;       // in the loop's crew, at the end for a late helper
     int token = 0;          // that it holds, if any
-    int boundTo = -1;       // token whose core it runs on; -1: any core
+    int boundTo = -1;       // core that it runs on; -1: any
     Helper *next = nullptr; // in the list of returned helpers
     Semaphore wake;
     std::thread thread;
@@ -112,7 +113,8 @@ private:
 
   std::unique_lock<std::mutex> lock();
   void help(Helper &self);
-  void join(Helper &self, Loop &loop);
+  /// Works on the loop. Whether a rank has asked for the helper's core.
+  bool join(Helper &self, Loop &loop);
   /// Wakes a few of the crew: those of the caller, or of the helper at a place.
   static void wakeFrom(const Loop &loop, size_t first);
   template <typename F> static void work(Loop &loop, F isWanted);
@@ -130,23 +132,28 @@ private:
   /// Adds helpers that get tokens to a list, and then invites them. The result
   /// is the place of the first.
   size_t invite(Loop &loop, std::vector<Helper *> &list);
+  /// The calling thread gives the token back on the core that it runs on, which
+  /// no other token has.
+  void noteCore(int token);
   /// Takes a free token, if possible one of the core that the calling thread
   /// runs on.
   int takeFree();
   void grant(Waiter &waiter, int token);
 
-  /// Lets a thread run on the token's core alone; on all.
-  void bind(pthread_t thread, int token) const;
-  void unbind() const;
+  /// Lets a thread run on that core alone; -1: on all.
+  void bind(pthread_t thread, int core) const;
 
   const int total;
-  const std::vector<int> bound;
+  const bool bindsRanks;
   const cpu_set_t allowed; // where the process may run
   std::vector<Helper> helpers;
   std::atomic<bool> stopping{false};
 
   alignas(kCacheLine) std::mutex mutex;
-  std::vector<int> freeTokens;    // not empty only when no rank waits
+  std::vector<int> freeTokens; // not empty only when no rank waits
+  // The core of each token: that which it is bound to, else that on which a
+  // rank has given it back. -1: not known.
+  std::vector<int> coreOf;
   std::vector<pthread_t> holders; // ranks that hold a token
   std::deque<Waiter *> queue;     // ranks that wait for a token
   std::vector<Loop *> loops;      // whose callers look for pieces

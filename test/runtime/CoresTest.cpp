@@ -339,6 +339,30 @@ TEST(Cores, HelpersRunOnCoresThatNobodyHolds) {
   EXPECT_EQ(helped > 0, all.size() > 1);
 }
 
+TEST(Cores, AHelperRunsWhereARankHasGivenItsCoreBack) {
+  std::vector<int> all = coresOfThread();
+  Cores cores(2);
+  ComputeToken token(cores);
+  std::thread([&] {
+    cpu_set_t last;
+    CPU_ZERO(&last);
+    CPU_SET(all.back(), &last);
+    pthread_setaffinity_np(pthread_self(), sizeof last, &last);
+    ComputeToken waits(cores);
+  }).join();
+  std::mutex mutex;
+  std::vector<int> ofHelper;
+  auto caller = std::this_thread::get_id();
+  cores.run(64, [&](int64_t) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    if (std::this_thread::get_id() == caller)
+      return;
+    std::lock_guard lock(mutex);
+    ofHelper = coresOfThread();
+  });
+  EXPECT_EQ(ofHelper, std::vector<int>{all.back()});
+}
+
 TEST(Context, NumbersOutsideTheirBoundsAreAFailure) {
   const int32_t numbers[] = {0, 7, -1, 9};
   RotaContext context;
