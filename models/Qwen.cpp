@@ -54,15 +54,15 @@ private:
 /// layers from `max_window_layers` on have a window.
 static void readWindows(Config &config, DecoderConfig &qwen) {
   bool slides = config.flag("use_sliding_window", false);
-  int64_t first = 28;
+  uint64_t first = 28;
   if (const nlohmann::json *full = config.find("max_window_layers")) {
     if (full->is_number_unsigned())
-      first = full->get<int64_t>();
+      first = full->get<uint64_t>();
     else
       config.expected("max_window_layers", "an integer of at least 0");
   }
   auto sliding = readSlidingLayers(config, qwen.layers, [&](int64_t layer) {
-    return slides && layer >= first;
+    return slides && static_cast<uint64_t>(layer) >= first;
   });
   bool isNull = config.has("sliding_window") && !config.find("sliding_window");
   bool anySlides = llvm::is_contained(sliding, true);

@@ -38,8 +38,10 @@ TEST_F(Families, QwenHasWindowsWhenAsked) {
     config["sliding_window"] = 7;
     EXPECT_EQ(windows(config), Windows(4));
     config["use_sliding_window"] = true;
-    config["max_window_layers"] = 4; // all
-    EXPECT_EQ(windows(config), Windows(4));
+    for (uint64_t all : {uint64_t(4), UINT64_MAX}) {
+      config["max_window_layers"] = all;
+      EXPECT_EQ(windows(config), Windows(4));
+    }
     config["max_window_layers"] = 3;
     EXPECT_EQ(windows(config), Windows({{}, {}, {}, 7}));
     config["layer_types"] = {"sliding_attention", "full_attention",
