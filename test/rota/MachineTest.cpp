@@ -353,16 +353,20 @@ TEST(Machine, SharingCostsLessTheMoreRanksThereAre) {
     return machine.sharedBy(ranks).secondsOfProduct(size, bf16);
   };
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);
-  // Four cores a rank: half of what sharing costs.
-  double longer = size.flops() / 16 - size.flops() / 64;
-  EXPECT_DOUBLE_EQ(secondsOf(4), size.flops() / (64 / 4) + longer / 2);
+  // Four cores a rank: twice as long instead of four times.
+  EXPECT_DOUBLE_EQ(secondsOf(4), 2 * size.flops() / (64 / 4));
   EXPECT_DOUBLE_EQ(secondsOf(16), size.flops() / (64 / 16));
   EXPECT_DOUBLE_EQ(secondsOf(64), secondsOf(16));
-  // It costs the same for sizes between those that are measured.
-  rates.products.push_back({{1, 32, 32, 32}, 64});
-  ProductSize between{1, 16, 16, 16};
-  EXPECT_DOUBLE_EQ(machine.sharedBy(1).secondsOfProduct(between, bf16),
-                   between.flops() / 64 + longer);
+  // Larger products are divided; the others lie between, by their operations.
+  ProductSize between{1, 16, 16, 16}, large{1, 32, 32, 32};
+  rates.products.push_back({large, 64});
+  rates.sharedProducts.push_back({large, 64});
+  for (auto [each, slower] : {std::pair(ProductSize{1, 4, 4, 4}, 4.0),
+                              {between, 2.5},
+                              {large, 1.0},
+                              {ProductSize{1, 64, 64, 64}, 1.0}})
+    EXPECT_DOUBLE_EQ(machine.sharedBy(1).secondsOfProduct(each, bf16),
+                     slower * each.flops() / 64);
   // Sizes in the middle say what sharing costs; one core alone may be sooner.
   rates.sharedProducts = {{size, 1}, {size, 16}, {size, 64}};
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);

@@ -90,13 +90,27 @@ static double secondsOnCores(const Machine &machine, double seconds,
   return std::min(seconds + longer, seconds * machine.coresOfRank);
 }
 
+/// How many times as long a product of so many operations takes on the cores of
+/// a rank: between two of the known ones by the logarithm of the operations.
+static double slowerShared(const TypeRates &rates, double flops) {
+  const auto &known = rates.sharedSlower;
+  auto next = llvm::partition_point(
+      known, [&](const auto &each) { return each.first < flops; });
+  if (next == known.begin() || next == known.end())
+    return known.empty() ? 1 : std::prev(next, next != known.begin())->second;
+  const auto &[fewer, slower] = *std::prev(next);
+  double share = std::log(flops / fewer) / std::log(next->first / fewer);
+  return slower + share * (next->second - slower);
+}
+
 double Machine::secondsOfProduct(const ProductSize &size,
                                  Type elementType) const {
   const TypeRates *rates = ratesOf(*this, nameOf(elementType));
-  if (rates && !rates->products.empty())
-    return secondsOnCores(*this,
-                          size.flops() / measuredRate(rates->products, size),
-                          rates->sharedLonger);
+  if (rates && !rates->products.empty()) {
+    double seconds = size.flops() / measuredRate(rates->products, size);
+    double longer = seconds * (slowerShared(*rates, size.flops()) - 1);
+    return secondsOnCores(*this, seconds, longer);
+  }
   double unitPeak = ::peakOf(*this, rates) * productEfficiency / units;
   ProductSize turned = size;
   std::swap(turned.m, turned.n);
@@ -256,20 +270,22 @@ double Machine::secondsOfMessage(double bytes, const MeshGroup &group) const {
   return level.latency + bytes / level.reached();
 }
 
-/// Seconds that a product takes longer where all cores share it: the median of
-/// the sizes that are measured so. It is about the same for all, so that a few
-/// sizes say it.
-static double secondsOfSharing(const TypeRates &rates) {
-  SmallVector<double> longer;
+/// How many times as long products take where all cores share them, by their
+/// operations: the median of the measured sizes with as many. Small ones are
+/// not divided. The power `sharing` of it is that of some of the cores.
+static std::vector<std::pair<double, double>>
+slowerByOperations(const TypeRates &rates, double sharing) {
+  std::map<double, SmallVector<double>> found;
   for (const MeasuredProduct &shared : rates.sharedProducts)
-    longer.push_back(shared.size.flops() / shared.flopsPerSecond -
-                     shared.size.flops() /
-                         measuredRate(rates.products, shared.size));
-  if (longer.empty())
-    return 0;
-  auto *middle = longer.begin() + longer.size() / 2;
-  std::nth_element(longer.begin(), middle, longer.end());
-  return std::max(0.0, *middle);
+    found[shared.size.flops()].push_back(
+        measuredRate(rates.products, shared.size) / shared.flopsPerSecond);
+  std::vector<std::pair<double, double>> slower;
+  for (auto &[flops, all] : found) {
+    auto *middle = all.begin() + all.size() / 2;
+    std::nth_element(all.begin(), middle, all.end());
+    slower.emplace_back(flops, std::pow(std::max(1.0, *middle), sharing));
+  }
+  return slower;
 }
 
 Machine Machine::sharedBy(int64_t ranks) const {
@@ -292,7 +308,7 @@ Machine Machine::sharedBy(int64_t ranks) const {
     rates.attentionBackward /= divisor;
     rates.elementsPerSecond /= divisor;
     rates.specialFunctionsPerSecond /= divisor;
-    rates.sharedLonger = sharing * secondsOfSharing(rates);
+    rates.sharedSlower = slowerByOperations(rates, sharing);
     for (MeasuredProduct &product : rates.products)
       product.flopsPerSecond /= divisor;
     rates.sharedProducts.clear();

@@ -38,9 +38,9 @@ struct TypeRates {
   std::vector<MeasuredProduct> sharedProducts;
   /// Products of experts take so many times as long as others of their size.
   double groupedSlower = 1;
-  /// Seconds that a product takes longer where the cores of a rank share it;
-  /// set by `Machine::sharedBy`.
-  double sharedLonger = 0;
+  /// How many times as long a product takes where the cores of a rank share it,
+  /// by its operations, in ascending order; set by `Machine::sharedBy`.
+  std::vector<std::pair<double, double>> sharedSlower;
   /// Rates of attention and of kernels that are no products, where they are
   /// known by type; 0: the machine's.
   double attentionForward = 0, attentionBackward = 0, rowFlopsPerSecond = 0;
