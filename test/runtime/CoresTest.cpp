@@ -350,15 +350,16 @@ TEST(Cores, AHelperRunsWhereARankHasGivenItsCoreBack) {
     pthread_setaffinity_np(pthread_self(), sizeof last, &last);
     ComputeToken waits(cores);
   }).join();
-  std::mutex mutex;
   std::vector<int> ofHelper;
+  std::atomic<bool> hasHelped{false};
   auto caller = std::this_thread::get_id();
-  cores.run(64, [&](int64_t) {
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-    if (std::this_thread::get_id() == caller)
-      return;
-    std::lock_guard lock(mutex);
-    ofHelper = coresOfThread();
+  cores.run(2, [&](int64_t) {
+    if (std::this_thread::get_id() != caller) {
+      ofHelper = coresOfThread();
+      hasHelped = true;
+    }
+    for (int wait = 0; wait < 10000 && !hasHelped; ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
   EXPECT_EQ(ofHelper, std::vector<int>{all.back()});
 }

@@ -96,9 +96,13 @@ static double slowerShared(const TypeRates &rates, double flops) {
   const auto &known = rates.sharedSlower;
   auto next = llvm::partition_point(
       known, [&](const auto &each) { return each.first < flops; });
-  if (next == known.begin() || next == known.end())
-    return known.empty() ? 1 : std::prev(next, next != known.begin())->second;
+  if (known.empty())
+    return 1;
+  if (next == known.begin())
+    return next->second;
   const auto &[fewer, slower] = *std::prev(next);
+  if (next == known.end())
+    return slower;
   double share = std::log(flops / fewer) / std::log(next->first / fewer);
   return slower + share * (next->second - slower);
 }
@@ -272,7 +276,7 @@ double Machine::secondsOfMessage(double bytes, const MeshGroup &group) const {
 
 /// How many times as long products take where all cores share them, by their
 /// operations: the median of the measured sizes with as many. Small ones are
-/// not divided. The power `sharing` of it is that of some of the cores.
+/// not divided. Some of the cores have the power `sharing` of that factor.
 static std::vector<std::pair<double, double>>
 slowerByOperations(const TypeRates &rates, double sharing) {
   std::map<double, SmallVector<double>> found;
