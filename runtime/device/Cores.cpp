@@ -98,7 +98,7 @@ void Cores::withdraw(Waiter &waiter) {
 void Cores::grant(Waiter &waiter, int token) {
   holders[token] = waiter.thread;
   if (bindsRanks)
-    bind(waiter.thread, coreOf[token]);
+    bind(waiter.thread, {coreOf[token]});
   waiter.granted = true;
   waiter.wake->give();
 }
@@ -119,7 +119,7 @@ void Cores::release() {
     lend();
   }
   if (bindsRanks)
-    bind(pthread_self(), -1);
+    bind(pthread_self(), {});
 }
 
 void Cores::noteCore(int token) {
@@ -192,10 +192,10 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
     freeTokens.pop_back();
     list.push_back(&helper);
     helper.place = &list == &loop.crew ? list.size() - 1 : loop.crew.size();
-    // It wakes on that core, and stays bound for the next loop.
-    int core = coreOf[helper.token];
-    if (std::exchange(helper.boundTo, core) != core)
-      bind(helper.thread.native_handle(), core);
+    // It wakes there, and stays bound for the next loop.
+    CoreSet cores = coresFor(helper, &list == &loop.crew);
+    if (std::exchange(helper.runsOn, cores) != cores)
+      bind(helper.thread.native_handle(), cores);
   }
   loop.inside += static_cast<int64_t>(list.size() - before);
   loop.unstarted += static_cast<int64_t>(list.size() - before);
@@ -204,11 +204,22 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
   return before;
 }
 
-void Cores::bind(pthread_t thread, int core) const {
+Cores::CoreSet Cores::coresFor(const Helper &helper, bool isCaller) const {
+  int core = coreOf[helper.token], here = isCaller ? sched_getcpu() : -1;
+  if (core >= 0 && core != here)
+    return {core};
+  if (isCaller && CPU_COUNT(&allowed) > 1)
+    return {here, /*isExcluded=*/true};
+  return helper.runsOn.isExcluded ? helper.runsOn : CoreSet();
+}
+
+void Cores::bind(pthread_t thread, const CoreSet &cores) const {
   cpu_set_t set = allowed;
-  if (core >= 0) {
+  if (cores.isExcluded) {
+    CPU_CLR(cores.core, &set);
+  } else if (cores.core >= 0) {
     CPU_ZERO(&set);
-    CPU_SET(core, &set);
+    CPU_SET(cores.core, &set);
   }
   pthread_setaffinity_np(thread, sizeof set, &set); // a failure costs time only
 }

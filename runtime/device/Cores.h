@@ -18,7 +18,10 @@
 // process may use no others. The operating system would often place the thread
 // that gets a token beside another one that computes: all cores are busy until
 // the thread that gave the token back sleeps. Elsewhere, ranks find cores by
-// themselves, and a helper is bound to the core of the rank that waits.
+// themselves, and a helper is bound to the core of the rank that waits. Where
+// none waits, it runs on any core but that of the loop's caller: a system that
+// does not look for an idle core wakes it where it ran before, beside the
+// caller for seconds.
 #ifndef ROTA_RUNTIME_DEVICE_CORES_H
 #define ROTA_RUNTIME_DEVICE_CORES_H
 
@@ -85,6 +88,13 @@ private:
 
   struct Helper;
 
+  /// Cores that a thread may run on, of those that the process may use.
+  struct CoreSet {
+    int core = -1;           // -1: all
+    bool isExcluded = false; // all but this core
+    bool operator==(const CoreSet &) const = default;
+  };
+
   /// A parallel loop. It lives on its caller's stack until nobody is inside.
   struct Loop {
     FunctionRef<void(int64_t)> body;
@@ -105,7 +115,7 @@ private:
     std::atomic<Loop *> invitation{nullptr}; // taken by the helper, or back
     size_t place = 0;       // in the loop's crew, at the end for a late helper
     int token = 0;          // that it holds, if any
-    int boundTo = -1;       // core that it runs on; -1: any
+    CoreSet runsOn;
     Helper *next = nullptr; // in the list of returned helpers
     Semaphore wake;
     std::thread thread;
@@ -140,8 +150,11 @@ private:
   int takeFree();
   void grant(Waiter &waiter, int token);
 
-  /// Lets a thread run on that core alone; -1: on all.
-  void bind(pthread_t thread, int core) const;
+  /// Where a helper of a loop runs that has the token. `isCaller`: the calling
+  /// thread is the loop's caller.
+  CoreSet coresFor(const Helper &helper, bool isCaller) const;
+  /// Lets a thread run on these cores alone.
+  void bind(pthread_t thread, const CoreSet &cores) const;
 
   const int total;
   const bool bindsRanks;

@@ -339,17 +339,22 @@ TEST(Cores, HelpersRunOnCoresThatNobodyHolds) {
   EXPECT_EQ(helped > 0, all.size() > 1);
 }
 
-TEST(Cores, AHelperRunsWhereARankHasGivenItsCoreBack) {
-  std::vector<int> all = coresOfThread();
-  Cores cores(2);
-  ComputeToken token(cores);
-  std::thread([&] {
-    cpu_set_t last;
-    CPU_ZERO(&last);
-    CPU_SET(all.back(), &last);
-    pthread_setaffinity_np(pthread_self(), sizeof last, &last);
-    ComputeToken waits(cores);
-  }).join();
+void runOn(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+/// The other cores, where there are any.
+std::vector<int> withoutCore(std::vector<int> all, int core) {
+  if (all.size() > 1)
+    std::erase(all, core);
+  return all;
+}
+
+/// Where the helper of a loop may run, for which the loop waits.
+std::vector<int> coresOfHelper(Cores &cores) {
   std::vector<int> ofHelper;
   std::atomic<bool> hasHelped{false};
   auto caller = std::this_thread::get_id();
@@ -361,7 +366,36 @@ TEST(Cores, AHelperRunsWhereARankHasGivenItsCoreBack) {
     for (int wait = 0; wait < 10000 && !hasHelped; ++wait)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
-  EXPECT_EQ(ofHelper, std::vector<int>{all.back()});
+  return ofHelper;
+}
+
+TEST(Cores, AHelperRunsWhereARankHasGivenItsCoreBack) {
+  std::vector<int> all = coresOfThread();
+  Cores cores(2);
+  std::thread([&] {
+    runOn(all.front());
+    ComputeToken token(cores);
+    std::thread([&] {
+      runOn(all.back());
+      ComputeToken waits(cores);
+    }).join();
+    EXPECT_EQ(coresOfHelper(cores), std::vector<int>{all.back()});
+    // The caller has moved there.
+    runOn(all.back());
+    EXPECT_EQ(coresOfHelper(cores), withoutCore(all, all.back()));
+  }).join();
+}
+
+TEST(Cores, AHelperOfALoneRankRunsBesideItsCaller) {
+  std::vector<int> all = coresOfThread();
+  Cores cores(2);
+  std::thread([&] {
+    ComputeToken token(cores);
+    for (int own : {all.front(), all.back()}) {
+      runOn(own);
+      EXPECT_EQ(coresOfHelper(cores), withoutCore(all, own));
+    }
+  }).join();
 }
 
 TEST(Context, NumbersOutsideTheirBoundsAreAFailure) {
