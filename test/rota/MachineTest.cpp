@@ -94,6 +94,37 @@ TEST(Machine, ProductsOfExpertsTakeLongerThanOthers) {
   EXPECT_EQ(products, 2);
 }
 
+TEST(Machine, GradientsOfWeightsHaveRatesOfTheirOwn) {
+  mlir::MLIRContext context;
+  context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    func.func @f(%x: tensor<2x32x8xf32>, %w: tensor<16x8xf32>) {
+      %y = rota.einsum "bsd,fd->bsf" %x, %w : (tensor<2x32x8xf32>, tensor<16x8xf32>) -> tensor<2x32x16xf32>
+      %dx = rota.einsum "bsf,fd->bsd" %y, %w : (tensor<2x32x16xf32>, tensor<16x8xf32>) -> tensor<2x32x8xf32>
+      %dw = rota.einsum "bsf,bsd->fd" %y, %x : (tensor<2x32x16xf32>, tensor<2x32x8xf32>) -> tensor<16x8xf32>
+      return
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  Machine machine;
+  machine.memoryBytesPerSecond = 1e12;
+  machine.types["f32"].products = {{{1, 64, 16, 8}, 100}};
+  auto secondsOf = [&] {
+    std::vector<double> seconds;
+    module->walk([&](EinsumOp op) { seconds.push_back(machine.secondsOfOp(op)); });
+    return seconds;
+  };
+  double flops = 2.0 * 64 * 16 * 8;
+  for (double each : secondsOf())
+    EXPECT_NEAR(each, flops / 100, 1e-6);
+  machine.types["f32"].weightGradients = {{{1, 16, 8, 64}, 50}};
+  std::vector<double> seconds = secondsOf();
+  ASSERT_EQ(seconds.size(), 3u);
+  EXPECT_NEAR(seconds[0], flops / 100, 1e-6);
+  EXPECT_NEAR(seconds[1], flops / 100, 1e-6);
+  EXPECT_NEAR(seconds[2], flops / 50, 1e-6);
+}
+
 // Of two ranks one sees the keys of the block before, and the other computes
 // with it where they share the cores of a host.
 TEST(Machine, CoresOfRanksWithoutWorkComputeForOthers) {
@@ -372,6 +403,10 @@ TEST(Machine, SharingCostsLessTheMoreRanksThereAre) {
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);
   rates.sharedProducts = {{size, 1}};
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / (64 / 16));
+  // What slows a larger product down more than a smaller one is another program.
+  rates.sharedProducts = {{size, 32}, {large, 16}};
+  EXPECT_DOUBLE_EQ(machine.sharedBy(1).secondsOfProduct(large, bf16),
+                   2 * large.flops() / 64);
   EXPECT_EQ(machine.sharedBy(1).secondsOfKernel(8), 1 + 8 + 4);
   EXPECT_EQ(machine.sharedBy(4).secondsOfKernel(8), 1 + 8 + 2);
   EXPECT_EQ(machine.sharedBy(16).secondsOfKernel(8), 1 + 8);

@@ -14,6 +14,8 @@
 namespace rota {
 namespace {
 
+using mlir::rota::ProductKind;
+
 constexpr int64_t kExperts = 8, kIn = 256, kOut = 512;
 /// Rows of all experts: a few tokens of a microbatch, and many.
 constexpr int64_t kRows[] = {256, 1024};
@@ -100,7 +102,8 @@ void measureExperts(mlir::rota::Machine &machine, HostRounds &host,
         bool isGradient = form == ProductForm::WeightGradient;
         double alike = machine.secondsOfExperts(
             {kExperts, isGradient ? kIn : mean, kOut, isGradient ? mean : kIn},
-            type);
+            type,
+            isGradient ? ProductKind::WeightGradient : ProductKind::Usual);
         ratios.push_back(time / (double(host.cores) * alike));
       }
     slower = median(ratios);

@@ -210,7 +210,7 @@ GpuMeasurement::timeProducts(GpuWork &work, const char *name, int32_t type) {
   for (ProductSize size : gpuProductSizes(name)) {
     if (sizes.isEmulated)
       size = {1, size.m / 64, size.n / 64, size.k / 64};
-    RotaGemm gemm = describe(size, formsOf(size).front(), type);
+    RotaGemm gemm = describe(size, usualFormOf(size), type);
     double bytes = 0;
     for (const DeviceBench::Buffer &buffer : buffersOf(gemm))
       bytes += double(buffer.bytes);

@@ -35,12 +35,11 @@ std::map<std::string, std::string> sourcesOf(const std::string &measured) {
   return {
       {"cores", "the cores that rota may run on"},
       {"units", "the cores: each multiplies alone"},
-      {"types", measured + ": rotaGemm on all cores at once, y = x w^T and dx "
-                           "= dy w where they have most rows, dw += dy^T x "
-                           "where it is deepest; the peak is the best of the "
-                           "sizes; shared_products: each divided among all "
-                           "cores; grouped_slower: rotaGroupedGemm beside "
-                           "products of equal size"},
+      {"types", measured + ": rotaGemm on all cores at once: y = x w^T and dx "
+                           "= dy w; weight_gradients: dw += dy^T x; the peak "
+                           "is the best of the products; shared_products: "
+                           "each divided among all cores; grouped_slower: "
+                           "rotaGroupedGemm beside products of equal size"},
       {"tiles", "not used: products have measured rates"},
       {"product_efficiency", "not used: products have measured rates"},
       {"depth", "not used: products have measured rates"},

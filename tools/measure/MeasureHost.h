@@ -54,15 +54,18 @@ struct ProductMemory {
   }
 };
 
-/// What the rounds of a measurement share.
+/// What the rounds of a measurement share. Memory is kept: to map it anew takes
+/// some virtual machines as long as the measurement.
 struct HostRounds {
   explicit HostRounds(int cores)
-      : cores(cores), team(cores), products(cores), paces(cores) {}
+      : cores(cores), team(cores), products(cores), paces(cores),
+        kernels(cores) {}
 
   int cores;
   Cores team; // for work that is divided among all cores
   MedianTimes times;
   std::vector<ProductMemory> products, paces;                    // by thread
+  std::vector<std::optional<WorkMemory>> kernels;                // by thread
   std::map<std::string, std::unique_ptr<bench::CompiledOp>> ops; // by source
 };
 

@@ -19,21 +19,32 @@ namespace {
 using bench::CompiledOp;
 using mlir::rota::Machine;
 
-/// Buffers of one thread for a compiled op: numbers of about 1, tokens 0.
-struct OpMemory {
-  explicit OpMemory(const CompiledOp &op) {
-    for (const CompiledOp::Buffer &buffer : op.buffers()) {
-      auto &each =
-          memory.emplace_back(std::make_unique<WorkMemory>(buffer.bytes));
-      if (buffer.isInteger)
-        std::memset(each->at(0), 0, size_t(each->bytes()));
-      places.push_back(each->at(0));
-    }
+/// Buffers for so many copies of a compiled op in `memory`, which is made
+/// larger where it must be: numbers of about 1, tokens 0. Returns the places of
+/// each copy's buffers.
+std::vector<std::vector<void *>> buffersOf(const CompiledOp &op, int64_t copies,
+                                           std::optional<WorkMemory> &memory) {
+  int64_t bytes = 0;
+  for (const CompiledOp::Buffer &buffer : op.buffers())
+    bytes += wholeLines(buffer.bytes);
+  bytes *= copies;
+  if (!memory || memory->bytes() < bytes) {
+    memory.reset(); // before the next is mapped
+    memory.emplace(bytes);
+  } else {
+    memory->fill(bytes);
   }
-  OpMemory(OpMemory &&) = default; // the places stay
-  std::vector<std::unique_ptr<WorkMemory>> memory;
-  std::vector<void *> places;
-};
+  int64_t offset = 0;
+  std::vector<std::vector<void *>> places(copies);
+  for (std::vector<void *> &copy : places)
+    for (const CompiledOp::Buffer &buffer : op.buffers()) {
+      copy.push_back(memory->at(offset));
+      if (buffer.isInteger)
+        std::memset(copy.back(), 0, size_t(buffer.bytes));
+      offset += wholeLines(buffer.bytes);
+    }
+  return places;
+}
 
 double bytesOf(const CompiledOp &op) {
   double bytes = 0;
@@ -50,23 +61,20 @@ CompiledOp *compile(HostRounds &host, const std::string &source) {
   return op.get();
 }
 
-/// Calls of an op. Each takes the next of `copies` of the op's memory. `cores`
-/// divide its rows; null: all is done on the calling thread.
-Repeated makeCalls(CompiledOp *op, int64_t copies, Cores *cores) {
+/// Calls of an op with those buffers, one copy after another. `cores` divide
+/// its rows; null: all is done on the calling thread.
+Repeated makeCalls(CompiledOp *op, std::vector<std::vector<void *>> buffers,
+                   Cores *cores = nullptr) {
   struct Work {
-    Work(const CompiledOp &op, int64_t copies, Cores *cores) {
-      for (int64_t copy = 0; copy < copies; ++copy)
-        memory.emplace_back(op);
-      context.cores = cores;
-    }
-    std::vector<OpMemory> memory;
+    std::vector<std::vector<void *>> buffers;
+    RotaContext context = {};
     size_t next = 0;
-    RotaContext context;
   };
-  auto work = std::make_shared<Work>(*op, copies, cores);
+  auto work = std::make_shared<Work>(std::move(buffers));
+  work->context.cores = cores;
   return [op, work] {
-    op->run(&work->context, work->memory[work->next].places);
-    work->next = (work->next + 1) % work->memory.size();
+    op->run(&work->context, work->buffers[work->next]);
+    work->next = (work->next + 1) % work->buffers.size();
   };
 }
 
@@ -77,8 +85,9 @@ std::optional<double> measureOp(HostRounds &host, const std::string &source,
   CompiledOp *op = compile(host, source);
   if (!op)
     return std::nullopt;
-  double own = secondsTogether(
-      cores, seconds, [&](int) { return makeCalls(op, copies, nullptr); });
+  double own = secondsTogether(cores, seconds, [&](int thread) {
+    return makeCalls(op, buffersOf(*op, copies, host.kernels[thread]));
+  });
   return host.times.add(source, own);
 }
 
@@ -109,10 +118,11 @@ std::optional<MeasuredKernel> measureKernel(HostRounds &host,
   if (!op)
     return std::nullopt;
   double bytes = bytesOf(*op);
+  int64_t copies = times * copiesOf(int64_t(bytes));
   PacedSeconds own = pacedTogether(
       host.cores, seconds,
-      [&](int) {
-        return makeCalls(op, times * copiesOf(int64_t(bytes)), nullptr);
+      [&](int thread) {
+        return makeCalls(op, buffersOf(*op, copies, host.kernels[thread]));
       },
       makePace(host));
   double time = host.times.add(std::to_string(times) + " " + source, own);
@@ -227,8 +237,10 @@ bool measureSharing(Machine &machine, HostRounds &host, double seconds) {
     auto alone = measureKernel(host, source, each);
     if (!alone)
       return false;
-    Repeated calls = makeCalls(compile(host, source),
-                               copiesOf(int64_t(alone->bytes)), &host.team);
+    CompiledOp *op = compile(host, source);
+    int64_t copies = copiesOf(int64_t(alone->bytes));
+    Repeated calls = makeCalls(
+        op, buffersOf(*op, copies, host.kernels.front()), &host.team);
     double shared =
         host.times.add("shared " + source,
                        pacedShared(host.team, each, calls, makePace(host)));
@@ -271,13 +283,10 @@ double measureUpdates(HostRounds &host, double seconds) {
   CompiledOp *op = compile(host, source);
   if (!op)
     return 0;
-  double own = secondsTogether(host.cores, seconds, [&](int) {
-    auto memory = std::make_shared<OpMemory>(*op);
-    std::copy_n(memory->places.begin(), 3, memory->places.end() - 3);
-    return [op, memory] {
-      RotaContext context{};
-      op->run(&context, memory->places);
-    };
+  double own = secondsTogether(host.cores, seconds, [&](int thread) {
+    auto buffers = buffersOf(*op, 1, host.kernels[thread]);
+    std::copy_n(buffers[0].begin(), 3, buffers[0].end() - 3);
+    return makeCalls(op, std::move(buffers));
   });
   return bytesOf(*op) * host.cores / host.times.add("updated", own);
 }

@@ -18,17 +18,45 @@ namespace {
 using mlir::rota::MeasuredProduct;
 using mlir::rota::ProductSize;
 
-/// Sizes of each of m, n, k: close together where the rate depends on them. A
-/// router multiplies by as few columns as there are experts.
-constexpr int64_t kSizes[] = {8, 64, 128, 256, 512, 2048};
-/// Smaller products take no longer than their call.
-constexpr double kLeastFlops = 2.0 * 32 * 32 * 32;
+enum class CoreUse { OneEach, Shared };
+
+/// Products that are measured alike.
+struct ProductList {
+  const char *name;
+  CoreUse use;
+  llvm::ArrayRef<ProductForm> forms; // their times are added up
+  llvm::ArrayRef<int64_t> sizes;     // each of m, n, k
+  double ProductSize::*tokens;       // which of them counts tokens
+  double share;                      // of the time for products
+};
+
+/// Forward and input gradient: sizes close together where the rate depends on
+/// them. A router multiplies by as few columns as there are experts.
+constexpr ProductForm kUsualForms[] = {ProductForm::Forward,
+                                       ProductForm::InputGradient};
+constexpr int64_t kUsualSizes[] = {8, 64, 128, 256, 512, 2048};
+const ProductList kUsual = {"product", CoreUse::OneEach, kUsualForms,
+                            kUsualSizes, &ProductSize::m, 0.25};
+
+/// A third of a layer's products.
+constexpr ProductForm kGradientForms[] = {ProductForm::WeightGradient};
+constexpr int64_t kGradientSizes[] = {8, 128, 512, 2048};
+const ProductList kGradients = {"weight gradient", CoreUse::OneEach,
+                                kGradientForms, kGradientSizes,
+                                &ProductSize::k, 0.12};
+
+/// Fewer, since only their ratio to products of a core of their own is taken
+/// from them.
+constexpr int64_t kSharedSizes[] = {128, 512, 2048};
+const ProductList kShared = {"shared", CoreUse::Shared, kUsualForms,
+                             kSharedSizes, &ProductSize::m, 0.13};
+
+/// Fewer tokens are in no task.
+constexpr double kLeastTokens = 64;
+/// Smaller products take little longer than their call.
+constexpr double kLeastFlops = 2.0 * 64 * 64 * 64;
 /// Those that are measured first, whatever the time.
 constexpr int64_t kFirstSizes[] = {128, 512};
-
-/// Sizes of products that all cores share: fewer, since only their ratio to
-/// products of a core of their own is taken from them.
-constexpr int64_t kSharedSizes[] = {128, 512, 2048};
 
 /// One product with operands in `memory`. Each call takes the next of at most
 /// so many copies of the right operand, which is as cold as a layer's weights.
@@ -62,14 +90,15 @@ Repeated makeProduct(const RotaGemm &gemm, Cores *cores, ProductMemory &memory,
   };
 }
 
-/// The products of these sizes: the first sizes, then the others by their work.
-std::vector<ProductSize> sizesInOrder(llvm::ArrayRef<int64_t> all) {
+/// The products of the list: the first sizes, then the others by their work,
+/// since rates of small ones differ most.
+std::vector<ProductSize> sizesInOrder(const ProductList &list) {
   std::vector<ProductSize> sizes;
-  for (int64_t m : all)
-    for (int64_t n : all)
-      for (int64_t k : all)
+  for (int64_t m : list.sizes)
+    for (int64_t n : list.sizes)
+      for (int64_t k : list.sizes)
         if (ProductSize size = {1, double(m), double(n), double(k)};
-            size.flops() >= kLeastFlops)
+            size.*list.tokens >= kLeastTokens && size.flops() >= kLeastFlops)
           sizes.push_back(size);
   auto isFirst = [](const ProductSize &size) {
     return llvm::all_of(
@@ -85,58 +114,52 @@ std::vector<ProductSize> sizesInOrder(llvm::ArrayRef<int64_t> all) {
   return sizes;
 }
 
-enum class CoreUse { OneEach, Shared };
-
-/// Seconds of as many products as there are cores in each of their forms, one
+/// Seconds of as many products as there are cores in each form of the list, one
 /// form after another: a product on each core, or each divided among all cores.
-PacedSeconds secondsOfForms(const ProductSize &size, int32_t type, CoreUse use,
-                            HostRounds &host, double seconds) {
-  llvm::ArrayRef<ProductForm> forms = formsOf(size);
+PacedSeconds secondsOfForms(const ProductSize &size, int32_t type,
+                            const ProductList &list, HostRounds &host,
+                            double seconds) {
   double paces = 0; // what all take at the pace beside them
   Pace pace{std::vector<double>(host.cores)};
-  for (ProductForm form : forms) {
+  for (ProductForm form : list.forms) {
     RotaGemm gemm = describe(size, form, type);
     auto make = [&](int thread) {
       return makeProduct(gemm, nullptr, host.products[thread]);
     };
-    double budget = seconds / double(forms.size());
+    double budget = seconds / double(list.forms.size());
+    bool isOwn = list.use == CoreUse::OneEach;
     PacedSeconds each =
-        use == CoreUse::OneEach
+        isOwn
             ? pacedTogether(host.cores, budget, make, makePace(host))
             : pacedShared(host.team, budget,
                           makeProduct(gemm, &host.team, host.products.front()),
                           makePace(host));
-    paces += (use == CoreUse::OneEach ? 1 : host.cores) * each.seconds /
-             each.pace.mean();
+    paces += (isOwn ? 1 : host.cores) * each.seconds / each.pace.mean();
     pace += each.pace;
   }
-  pace /= double(forms.size());
+  pace /= double(list.forms.size());
   return {paces * pace.mean(), pace};
 }
 
-std::string nameOf(const ProductSize &size, llvm::StringRef type, CoreUse use) {
-  return fmt::format("{} {} {}x{}x{}",
-                     use == CoreUse::OneEach ? "product" : "shared", type.str(),
-                     size.m, size.n, size.k);
-}
-
-/// Measures these sizes in some `seconds`, but those that do not fit. Adds the
-/// rates of those that were not known.
-void measureSizes(std::vector<MeasuredProduct> &products,
-                  llvm::ArrayRef<ProductSize> sizes, llvm::StringRef name,
-                  int32_t type, CoreUse use, HostRounds &host, double seconds) {
+/// Measures the sizes of the list in its share of some `seconds`, but those
+/// that do not fit. Adds the rates of those that were not known.
+void measureList(std::vector<MeasuredProduct> &products,
+                 const ProductList &list, const char *name, int32_t type,
+                 HostRounds &host, double seconds) {
   WallClock watch;
   double last = 0;
+  std::vector<ProductSize> sizes = sizesInOrder(list);
   for (const auto &[index, size] : llvm::enumerate(sizes)) {
-    double left = seconds - watch.seconds();
-    double work = double(formsOf(size).size()) * size.flops() * host.cores;
+    double left = list.share * seconds - watch.seconds();
+    double work = double(list.forms.size()) * size.flops() * host.cores;
     // Warming up and one repetition of each form, where they fit.
     bool isFirst = index < 8; // all of kFirstSizes
     if (!isFirst && 2 * work > left * last)
       continue;
     double each = std::max(left, 0.0) / double(sizes.size() - index) / 2;
-    double time = host.times.add(nameOf(size, name, use),
-                                 secondsOfForms(size, type, use, host, each));
+    double time = host.times.add(
+        fmt::format("{} {} {}x{}x{}", list.name, name, size.m, size.n, size.k),
+        secondsOfForms(size, type, list, host, each));
     double rate = last = work / time;
     auto known = llvm::find_if(products, [&](const MeasuredProduct &product) {
       const ProductSize &other = product.size;
@@ -165,11 +188,10 @@ void measureProducts(mlir::rota::Machine &machine, HostRounds &work,
   for (auto [name, type] :
        {std::pair("f32", ROTA_F32), std::pair("bf16", ROTA_BF16)}) {
     mlir::rota::TypeRates &rates = machine.types[name];
-    measureSizes(rates.products, sizesInOrder(kSizes), name, type,
-                 CoreUse::OneEach, work, 0.32 * seconds);
+    measureList(rates.products, kUsual, name, type, work, seconds);
+    measureList(rates.weightGradients, kGradients, name, type, work, seconds);
     if (work.cores > 1)
-      measureSizes(rates.sharedProducts, sizesInOrder(kSharedSizes), name, type,
-                   CoreUse::Shared, work, 0.18 * seconds);
+      measureList(rates.sharedProducts, kShared, name, type, work, seconds);
     rates.flopsPerSecond = 0;
     for (const MeasuredProduct &product : rates.products)
       rates.flopsPerSecond =

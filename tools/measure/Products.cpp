@@ -9,11 +9,8 @@ using mlir::rota::ProductSize;
 
 namespace rota {
 
-llvm::ArrayRef<ProductForm> formsOf(const ProductSize &size) {
-  llvm::ArrayRef<ProductForm> all = kProductForms;
-  return size.k > size.m   ? all.take_back(1)
-         : size.k < size.m ? all.drop_back(1)
-                           : all;
+ProductForm usualFormOf(const ProductSize &size) {
+  return size.k > size.m ? ProductForm::WeightGradient : ProductForm::Forward;
 }
 
 RotaGemm describe(const ProductSize &size, ProductForm form, int32_t type) {

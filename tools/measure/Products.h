@@ -16,10 +16,10 @@ inline constexpr ProductForm kProductForms[] = {ProductForm::Forward,
                                                 ProductForm::InputGradient,
                                                 ProductForm::WeightGradient};
 
-/// The forms that products of this size have in a layer: tokens are most often
+/// The form that products of this size most often have in a layer: tokens are
 /// the most, and they are the rows of the first two forms and the depth of
 /// weight gradients.
-llvm::ArrayRef<ProductForm> formsOf(const mlir::rota::ProductSize &size);
+ProductForm usualFormOf(const mlir::rota::ProductSize &size);
 
 /// A product of elements of `type` (ROTA_F32, ROTA_BF16), which weight
 /// gradients add to f32.

@@ -103,7 +103,8 @@ bool isFitted(const Machine &machine, const std::string &path) {
 
 /// Whether `number` is of a measured product, which is a row of a table.
 bool isOfProduct(const MachineNumber &number) {
-  return number.path.find("products[") != std::string::npos;
+  return number.path.find("products[") != std::string::npos ||
+         number.path.find("weight_gradients[") != std::string::npos;
 }
 
 void showProducts(const std::string &title,
@@ -160,6 +161,7 @@ int showMachine(const RunOptions &options) {
   showNumbers(machine);
   for (const auto &[type, rates] : machine.types) {
     showProducts(type + " products", rates.products);
+    showProducts(type + " weight gradients", rates.weightGradients);
     showProducts(type + " products, each divided among all cores",
                  rates.sharedProducts);
   }

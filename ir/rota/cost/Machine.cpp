@@ -107,11 +107,14 @@ static double slowerShared(const TypeRates &rates, double flops) {
   return slower + share * (next->second - slower);
 }
 
-double Machine::secondsOfProduct(const ProductSize &size,
-                                 Type elementType) const {
+double Machine::secondsOfProduct(const ProductSize &size, Type elementType,
+                                 ProductKind kind) const {
   const TypeRates *rates = ratesOf(*this, nameOf(elementType));
   if (rates && !rates->products.empty()) {
-    double seconds = size.flops() / measuredRate(rates->products, size);
+    bool isKnown = kind == ProductKind::WeightGradient &&
+                   !rates->weightGradients.empty();
+    const auto &alike = isKnown ? rates->weightGradients : rates->products;
+    double seconds = size.flops() / measuredRate(alike, size);
     double longer = seconds * (slowerShared(*rates, size.flops()) - 1);
     return secondsOnCores(*this, seconds, longer);
   }
@@ -202,19 +205,28 @@ static double shareOfRanks(const Machine &machine, Operation *op) {
       .Default(1.0);
 }
 
-double Machine::secondsOfExperts(const ProductSize &size,
-                                 Type elementType) const {
+double Machine::secondsOfExperts(const ProductSize &size, Type elementType,
+                                 ProductKind kind) const {
   const TypeRates *rates = ratesOf(*this, nameOf(elementType));
   return (rates ? rates->groupedSlower : 1) *
-         secondsOfProduct(size, elementType);
+         secondsOfProduct(size, elementType, kind);
+}
+
+static ProductKind kindOf(Operation *op) {
+  bool isGradient = isa<GroupedProductGradOp>(op);
+  if (auto einsum = dyn_cast<EinsumOp>(op)) {
+    EinsumOp::Letters letters = einsum.getLetters();
+    isGradient = letters.result.contains(letters.lhs.take_back());
+  }
+  return isGradient ? ProductKind::WeightGradient : ProductKind::Usual;
 }
 
 /// Seconds of the arithmetic of an op's products.
 static double secondsOfProducts(const Machine &machine, Operation *op,
                                 const ProductSize &size, Type elementType) {
   return isa<GroupedProductOp, GroupedProductGradOp>(op)
-             ? machine.secondsOfExperts(size, elementType)
-             : machine.secondsOfProduct(size, elementType);
+             ? machine.secondsOfExperts(size, elementType, kindOf(op))
+             : machine.secondsOfProduct(size, elementType, kindOf(op));
 }
 
 double Machine::secondsOfOp(Operation *op) const {
@@ -276,7 +288,8 @@ double Machine::secondsOfMessage(double bytes, const MeshGroup &group) const {
 
 /// How many times as long products take where all cores share them, by their
 /// operations: the median of the measured sizes with as many. Small ones are
-/// not divided. Some of the cores have the power `sharing` of that factor.
+/// not divided, and larger ones at least as well: more is a busy host's. Some
+/// of the cores have the power `sharing` of that factor.
 static std::vector<std::pair<double, double>>
 slowerByOperations(const TypeRates &rates, double sharing) {
   std::map<double, SmallVector<double>> found;
@@ -284,10 +297,11 @@ slowerByOperations(const TypeRates &rates, double sharing) {
     found[shared.size.flops()].push_back(
         measuredRate(rates.products, shared.size) / shared.flopsPerSecond);
   std::vector<std::pair<double, double>> slower;
+  double least = INFINITY;
   for (auto &[flops, all] : found) {
-    auto *middle = all.begin() + all.size() / 2;
-    std::nth_element(all.begin(), middle, all.end());
-    slower.emplace_back(flops, std::pow(std::max(1.0, *middle), sharing));
+    llvm::sort(all);
+    least = std::min(least, std::max(1.0, all[all.size() / 2]));
+    slower.emplace_back(flops, std::pow(least, sharing));
   }
   return slower;
 }
@@ -313,8 +327,9 @@ Machine Machine::sharedBy(int64_t ranks) const {
     rates.elementsPerSecond /= divisor;
     rates.specialFunctionsPerSecond /= divisor;
     rates.sharedSlower = slowerByOperations(rates, sharing);
-    for (MeasuredProduct &product : rates.products)
-      product.flopsPerSecond /= divisor;
+    for (auto *products : {&rates.products, &rates.weightGradients})
+      for (MeasuredProduct &product : *products)
+        product.flopsPerSecond /= divisor;
     rates.sharedProducts.clear();
   }
   part.units = std::max(1.0, units / sharers);

@@ -29,10 +29,16 @@ struct MeasuredProduct {
   double flopsPerSecond = 0;
 };
 
+/// The gradient of a weight, dw = dy^T x, sums over the rows of both operands:
+/// its left one is read by columns.
+enum class ProductKind { Usual, WeightGradient };
+
 /// Rates for elements of one type.
 struct TypeRates {
   double flopsPerSecond = 0;             // peak of matrix products
   std::vector<MeasuredProduct> products; // empty: tiles and waves say the rate
+  /// Gradients of weights; empty: `products` say their rate, too.
+  std::vector<MeasuredProduct> weightGradients;
   /// Products that are each divided among all cores of a host, where they are
   /// known; those of `products` have a core of their own.
   std::vector<MeasuredProduct> sharedProducts;
@@ -142,10 +148,12 @@ struct Machine {
   double peakOf(Type elementType) const;
   double peakOf(StringRef elementType) const; // "bf16"
 
-  double secondsOfProduct(const ProductSize &size, Type elementType) const;
+  double secondsOfProduct(const ProductSize &size, Type elementType,
+                          ProductKind kind = ProductKind::Usual) const;
   /// Seconds of the products of experts, of which each has `m` rows on average,
   /// or of their matrices' gradients, where `k` are the rows.
-  double secondsOfExperts(const ProductSize &size, Type elementType) const;
+  double secondsOfExperts(const ProductSize &size, Type elementType,
+                          ProductKind kind) const;
   /// Seconds in which an op's tensors are read and written.
   double secondsOfMemory(Operation *op, const Cost &cost) const;
   /// Seconds in which a host whose cache is known writes those results of a

@@ -79,6 +79,7 @@ void visitRates(Visitor &visitor, TypeRates &rates) {
     visitor.number("grouped_slower", rates.groupedSlower, groupedRule);
   for (auto [key, products] :
        {std::pair("products", &rates.products),
+        std::pair("weight_gradients", &rates.weightGradients),
         std::pair("shared_products", &rates.sharedProducts)})
     if (visitor.isGiven(key, !products->empty()))
       visitor.list(key, *products, [&](MeasuredProduct &product) {

@@ -20,7 +20,9 @@ constexpr const char *kText = R"({
  "units": 4,
  "types": {"bf16": {"flops_per_second": 4e12,
                     "products": [{"batch": 1, "m": 8, "n": 16, "k": 32,
-                                  "flops_per_second": 9e8}]},
+                                  "flops_per_second": 9e8}],
+                    "weight_gradients": [{"batch": 1, "m": 16, "n": 8, "k": 64,
+                                          "flops_per_second": 7e8}]},
            "f32": {"flops_per_second": 1e12,
                    "attention": {"forward_flops_per_second": 3e11,
                                  "backward_flops_per_second": 2e11,
@@ -81,6 +83,7 @@ TEST(Machines, ReadsEveryNumber) {
   EXPECT_EQ(machine->name, "small");
   EXPECT_EQ(machine->cores, 0);
   EXPECT_EQ(machine->types.at("bf16").products.at(0).size.k, 32);
+  EXPECT_EQ(machine->types.at("bf16").weightGradients.at(0).size.k, 64);
   EXPECT_EQ(machine->tiles.at(0).n, 128);
   EXPECT_EQ(machine->attentionBackward, 0.4);
   EXPECT_EQ(machine->memoryBytes, 8e9);
