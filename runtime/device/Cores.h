@@ -113,8 +113,8 @@ private:
   /// A helper thread. With an invitation it gets a token.
   struct alignas(kCacheLine) Helper {
     std::atomic<Loop *> invitation{nullptr}; // taken by the helper, or back
-    size_t place = 0;       // in the loop's crew, at the end for a late helper
-    int token = 0;          // that it holds, if any
+    size_t place = 0; // in the loop's crew, at the end for a late helper
+    int token = 0;    // that it holds, if any
     CoreSet runsOn;
     Helper *next = nullptr; // in the list of returned helpers
     Semaphore wake;

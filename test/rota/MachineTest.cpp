@@ -69,60 +69,63 @@ TEST(Machine, MeasuredProductsSayTheRate) {
   EXPECT_NEAR(machine.secondsOfProduct({3, 4, 4, 2}, bf16), 192 / 2.0, 1e-3);
 }
 
-TEST(Machine, ProductsOfExpertsTakeLongerThanOthers) {
+/// Seconds of each product of a function, in its order, with 100 operations a
+/// second and what `set` changes of the rates.
+std::vector<double>
+secondsOfProducts(llvm::StringRef text, const MeasuredProduct &product,
+                  llvm::function_ref<void(TypeRates &)> set) {
   mlir::MLIRContext context;
   context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  EXPECT_TRUE(module);
+  Machine machine;
+  machine.memoryBytesPerSecond = 1e12;
+  machine.types["f32"].products = {product};
+  set(machine.types["f32"]);
+  std::vector<double> seconds;
+  module->walk([&](mlir::Operation *op) {
+    if (llvm::isa<EinsumOp, GroupedProductOp, GroupedProductGradOp>(op))
+      seconds.push_back(machine.secondsOfOp(op));
+  });
+  return seconds;
+}
+
+TEST(Machine, ProductsOfExpertsTakeLongerThanOthers) {
+  std::vector<double> seconds = secondsOfProducts(
+      R"(
     func.func @f(%rows: tensor<2x32x8xf32>, %w: tensor<4x8x16xf32>, %counts: tensor<2x4xi32>) {
       %y = rota.grouped_product %rows, %w, %counts : (tensor<2x32x8xf32>, tensor<4x8x16xf32>, tensor<2x4xi32>) -> tensor<2x32x16xf32>
       %dw = rota.grouped_product_grad %rows, %y, %counts : (tensor<2x32x8xf32>, tensor<2x32x16xf32>, tensor<2x4xi32>) -> tensor<4x8x16xf32>
       return
     })",
-                                                        &context);
-  ASSERT_TRUE(module);
-  Machine machine;
-  machine.memoryBytesPerSecond = 1e12;
-  machine.types["f32"].products = {{{4, 16, 16, 8}, 100}};
-  machine.types["f32"].groupedSlower = 1.5;
-  int products = 0;
-  module->walk([&](mlir::Operation *op) {
-    if (!llvm::isa<GroupedProductOp, GroupedProductGradOp>(op))
-      return;
-    ++products;
-    EXPECT_NEAR(machine.secondsOfOp(op), 1.5 * 2.0 * 64 * 8 * 16 / 100, 1e-6);
-  });
-  EXPECT_EQ(products, 2);
+      {{4, 16, 16, 8}, 100},
+      [](TypeRates &rates) { rates.groupedSlower = 1.5; });
+  ASSERT_EQ(seconds.size(), 2u);
+  for (double each : seconds)
+    EXPECT_NEAR(each, 1.5 * 2.0 * 64 * 8 * 16 / 100, 1e-6);
 }
 
 TEST(Machine, GradientsOfWeightsHaveRatesOfTheirOwn) {
-  mlir::MLIRContext context;
-  context.loadDialect<RotaDialect, mlir::func::FuncDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+  constexpr const char *text = R"(
     func.func @f(%x: tensor<2x32x8xf32>, %w: tensor<16x8xf32>) {
       %y = rota.einsum "bsd,fd->bsf" %x, %w : (tensor<2x32x8xf32>, tensor<16x8xf32>) -> tensor<2x32x16xf32>
       %dx = rota.einsum "bsf,fd->bsd" %y, %w : (tensor<2x32x16xf32>, tensor<16x8xf32>) -> tensor<2x32x8xf32>
       %dw = rota.einsum "bsf,bsd->fd" %y, %x : (tensor<2x32x16xf32>, tensor<2x32x8xf32>) -> tensor<16x8xf32>
       return
-    })",
-                                                        &context);
-  ASSERT_TRUE(module);
-  Machine machine;
-  machine.memoryBytesPerSecond = 1e12;
-  machine.types["f32"].products = {{{1, 64, 16, 8}, 100}};
-  auto secondsOf = [&] {
-    std::vector<double> seconds;
-    module->walk([&](EinsumOp op) { seconds.push_back(machine.secondsOfOp(op)); });
-    return seconds;
-  };
-  double flops = 2.0 * 64 * 16 * 8;
-  for (double each : secondsOf())
-    EXPECT_NEAR(each, flops / 100, 1e-6);
-  machine.types["f32"].weightGradients = {{{1, 16, 8, 64}, 50}};
-  std::vector<double> seconds = secondsOf();
+    })";
+  MeasuredProduct usual{{1, 64, 16, 8}, 100};
+  double slow = 2.0 * 64 * 16 * 8 / 50, fast = slow / 2;
+  std::vector<double> seconds =
+      secondsOfProducts(text, usual, [](TypeRates &rates) {
+        rates.weightGradients = {{{1, 16, 8, 64}, 50}};
+      });
   ASSERT_EQ(seconds.size(), 3u);
-  EXPECT_NEAR(seconds[0], flops / 100, 1e-6);
-  EXPECT_NEAR(seconds[1], flops / 100, 1e-6);
-  EXPECT_NEAR(seconds[2], flops / 50, 1e-6);
+  EXPECT_NEAR(seconds[0], fast, 1e-6);
+  EXPECT_NEAR(seconds[1], fast, 1e-6);
+  EXPECT_NEAR(seconds[2], slow, 1e-6);
+  // Without rates of their own they have those of products.
+  for (double each : secondsOfProducts(text, usual, [](TypeRates &) {}))
+    EXPECT_NEAR(each, fast, 1e-6);
 }
 
 // Of two ranks one sees the keys of the block before, and the other computes
@@ -403,7 +406,8 @@ TEST(Machine, SharingCostsLessTheMoreRanksThereAre) {
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / 16);
   rates.sharedProducts = {{size, 1}};
   EXPECT_DOUBLE_EQ(secondsOf(1), size.flops() / (64 / 16));
-  // What slows a larger product down more than a smaller one is another program.
+  // What slows a larger product down more than a smaller one is another
+  // program.
   rates.sharedProducts = {{size, 32}, {large, 16}};
   EXPECT_DOUBLE_EQ(machine.sharedBy(1).secondsOfProduct(large, bf16),
                    2 * large.flops() / 64);

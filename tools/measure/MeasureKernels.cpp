@@ -239,8 +239,8 @@ bool measureSharing(Machine &machine, HostRounds &host, double seconds) {
       return false;
     CompiledOp *op = compile(host, source);
     int64_t copies = copiesOf(int64_t(alone->bytes));
-    Repeated calls = makeCalls(
-        op, buffersOf(*op, copies, host.kernels.front()), &host.team);
+    Repeated calls =
+        makeCalls(op, buffersOf(*op, copies, host.kernels.front()), &host.team);
     double shared =
         host.times.add("shared " + source,
                        pacedShared(host.team, each, calls, makePace(host)));

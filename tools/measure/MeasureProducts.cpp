@@ -35,20 +35,20 @@ struct ProductList {
 constexpr ProductForm kUsualForms[] = {ProductForm::Forward,
                                        ProductForm::InputGradient};
 constexpr int64_t kUsualSizes[] = {8, 64, 128, 256, 512, 2048};
-const ProductList kUsual = {"product", CoreUse::OneEach, kUsualForms,
-                            kUsualSizes, &ProductSize::m, 0.25};
+const ProductList kUsual = {"product",   CoreUse::OneEach, kUsualForms,
+                            kUsualSizes, &ProductSize::m,  0.25};
 
 /// A third of a layer's products.
 constexpr ProductForm kGradientForms[] = {ProductForm::WeightGradient};
 constexpr int64_t kGradientSizes[] = {8, 128, 512, 2048};
 const ProductList kGradients = {"weight gradient", CoreUse::OneEach,
-                                kGradientForms, kGradientSizes,
-                                &ProductSize::k, 0.12};
+                                kGradientForms,    kGradientSizes,
+                                &ProductSize::k,   0.12};
 
 /// Fewer, since only their ratio to products of a core of their own is taken
 /// from them.
 constexpr int64_t kSharedSizes[] = {128, 512, 2048};
-const ProductList kShared = {"shared", CoreUse::Shared, kUsualForms,
+const ProductList kShared = {"shared",     CoreUse::Shared, kUsualForms,
                              kSharedSizes, &ProductSize::m, 0.13};
 
 /// Fewer tokens are in no task.

@@ -111,8 +111,8 @@ double Machine::secondsOfProduct(const ProductSize &size, Type elementType,
                                  ProductKind kind) const {
   const TypeRates *rates = ratesOf(*this, nameOf(elementType));
   if (rates && !rates->products.empty()) {
-    bool isKnown = kind == ProductKind::WeightGradient &&
-                   !rates->weightGradients.empty();
+    bool isKnown =
+        kind == ProductKind::WeightGradient && !rates->weightGradients.empty();
     const auto &alike = isKnown ? rates->weightGradients : rates->products;
     double seconds = size.flops() / measuredRate(alike, size);
     double longer = seconds * (slowerShared(*rates, size.flops()) - 1);
