@@ -182,6 +182,9 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
   if (loop.unstarted.load() == 0)
     loop.late.clear(); // all of them have come
   size_t before = list.size();
+  // Where the caller runs, if this is its thread and there are other cores.
+  bool isCaller = &list == &loop.crew;
+  int caller = isCaller && CPU_COUNT(&allowed) > 1 ? sched_getcpu() : -1;
   for (int64_t helpers = loop.inside.load() - 1;
        helpers < std::min(loop.mostHelpers, left) && !freeTokens.empty() &&
        !idle.empty();
@@ -191,9 +194,9 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
     helper.token = freeTokens.back();
     freeTokens.pop_back();
     list.push_back(&helper);
-    helper.place = &list == &loop.crew ? list.size() - 1 : loop.crew.size();
+    helper.place = isCaller ? list.size() - 1 : loop.crew.size();
     // It wakes there, and stays bound for the next loop.
-    CoreSet cores = coresFor(helper, &list == &loop.crew);
+    CoreSet cores = coresFor(helper, caller);
     if (std::exchange(helper.runsOn, cores) != cores)
       bind(helper.thread.native_handle(), cores);
   }
@@ -204,12 +207,12 @@ size_t Cores::invite(Loop &loop, std::vector<Helper *> &list) {
   return before;
 }
 
-Cores::CoreSet Cores::coresFor(const Helper &helper, bool isCaller) const {
-  int core = coreOf[helper.token], here = isCaller ? sched_getcpu() : -1;
-  if (core >= 0 && core != here)
+Cores::CoreSet Cores::coresFor(const Helper &helper, int caller) const {
+  int core = coreOf[helper.token];
+  if (core >= 0 && core != caller)
     return {core};
-  if (isCaller && CPU_COUNT(&allowed) > 1)
-    return {here, /*isExcluded=*/true};
+  if (caller >= 0)
+    return {caller, /*isExcluded=*/true};
   return helper.runsOn.isExcluded ? helper.runsOn : CoreSet();
 }
 

@@ -150,9 +150,9 @@ private:
   int takeFree();
   void grant(Waiter &waiter, int token);
 
-  /// Where a helper of a loop runs that has the token. `isCaller`: the calling
-  /// thread is the loop's caller.
-  CoreSet coresFor(const Helper &helper, bool isCaller) const;
+  /// Where a helper that has its token runs. `caller`: the core of the loop's
+  /// caller; -1: not known.
+  CoreSet coresFor(const Helper &helper, int caller) const;
   /// Lets a thread run on these cores alone.
   void bind(pthread_t thread, const CoreSet &cores) const;
 

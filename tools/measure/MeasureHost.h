@@ -45,12 +45,10 @@ std::string today();
 struct ProductMemory {
   std::optional<WorkMemory> operands, results;
 
-  /// Makes it at least so large, on the thread that uses it.
+  /// Provides both.
   void provide(int64_t operandBytes, int64_t resultBytes) {
-    if (!operands || operands->bytes() < operandBytes)
-      operands.emplace(operandBytes);
-    if (!results || results->bytes() < resultBytes)
-      results.emplace(resultBytes);
+    rota::provide(operands, operandBytes);
+    rota::provide(results, resultBytes);
   }
 };
 

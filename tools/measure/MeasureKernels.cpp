@@ -28,12 +28,8 @@ std::vector<std::vector<void *>> buffersOf(const CompiledOp &op, int64_t copies,
   for (const CompiledOp::Buffer &buffer : op.buffers())
     bytes += wholeLines(buffer.bytes);
   bytes *= copies;
-  if (!memory || memory->bytes() < bytes) {
-    memory.reset(); // before the next is mapped
-    memory.emplace(bytes);
-  } else {
+  if (!provide(memory, bytes))
     memory->fill(bytes);
-  }
   int64_t offset = 0;
   std::vector<std::vector<void *>> places(copies);
   for (std::vector<void *> &copy : places)

@@ -7,6 +7,7 @@
 #include "runtime/device/cpu/HostArena.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace rota {
 
@@ -27,6 +28,15 @@ public:
     std::fill_n(words, bytes / 4, 0x3f803f80u);
   }
 };
+
+/// Makes the memory at least so large, on the thread that uses it. Returns
+/// whether it is new.
+inline bool provide(std::optional<WorkMemory> &memory, int64_t bytes) {
+  bool isSmall = !memory || memory->bytes() < bytes;
+  if (isSmall)
+    memory.emplace(bytes);
+  return isSmall;
+}
 
 } // namespace rota
 
