@@ -11,17 +11,11 @@
 namespace rota {
 
 /// `value` in one line, or with `indent` spaces for each level.
-template <typename Json>
-std::string jsonText(const Json &value, int indent = -1) {
-  return value.dump(indent, ' ', /*ensure_ascii=*/false,
-                    Json::error_handler_t::replace);
-}
+std::string jsonText(const nlohmann::json &value, int indent = -1);
+std::string jsonText(const nlohmann::ordered_json &value, int indent = -1);
 
 /// The text that a reader of the JSON of `bytes` gets.
-inline std::string textInJson(const std::string &bytes) {
-  nlohmann::json value = bytes;
-  return nlohmann::json::parse(jsonText(value)).get<std::string>();
-}
+std::string textInJson(const std::string &bytes);
 
 } // namespace rota
 

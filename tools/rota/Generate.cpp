@@ -5,6 +5,7 @@
 // not leave this file.
 #include "ir/rota/sharding/MeshText.h"
 #include "runtime/files/Terminal.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/text/Printable.h"
 #include "runtime/train/rank/Launch.h"
 #include "tools/rota/CheckInputs.h"
@@ -17,7 +18,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace rota {
 
@@ -170,9 +170,7 @@ static std::string withText(const std::string &line, const Prompt &prompt) {
       prompt.text() +
       continuation.add(sample["tokens"].get<std::vector<int32_t>>());
   sample["text"] = text + continuation.finish();
-  return sample.dump(-1, ' ', false,
-                     nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return jsonText(sample) + "\n";
 }
 
 static int runTrainer(const lowering::MemoryFile &trainer,

@@ -3,6 +3,7 @@
 // A model's sizes from a config.json and back.
 #include "tools/planner/engines/EngineRun.h"
 
+#include "runtime/program/JsonText.h"
 #include "runtime/text/Text.h"
 #include "tools/planner/LooseJson.h"
 
@@ -64,7 +65,7 @@ public:
   }
   void refuse(const std::string &key, const Json &value) {
     if (error.empty())
-      error = "the model's '" + key + "': " + value.dump() +
+      error = "the model's '" + key + "': " + jsonText(value) +
               " has no equivalent in the settings that Rota knows";
   }
 
@@ -244,7 +245,7 @@ std::string writeModel(const EngineModel &model) {
                  {"initializer_range", model.initializerRange},
                  {"tie_word_embeddings", model.tied}};
   config.update(model.family == "gpt2" ? gpt2Json(model) : llamaJson(model));
-  return config.dump(2) + "\n";
+  return jsonText(config, 2) + "\n";
 }
 
 } // namespace rota::engines

@@ -5,6 +5,7 @@
 // torch.distributed.pipelining reads (schedules.py, _PipelineScheduleRuntime).
 #include "tools/planner/engines/Export.h"
 
+#include "runtime/program/JsonText.h"
 #include "tools/planner/LooseJson.h"
 
 namespace rota::engines {
@@ -66,7 +67,7 @@ std::optional<EngineExport> exportTorch(const EngineRun &run,
                 run.accumulate * (run.stage > 1 ? 1 : run.microbatches)}};
   if (run.stage > 1)
     json["pipeline"] = pipelineJson(run);
-  result.files = {{"torch.json", json.dump(2) + "\n"}};
+  result.files = {{"torch.json", jsonText(json, 2) + "\n"}};
   if (run.stage > 1)
     result.files.push_back({"schedule.csv", run.timeline});
   result.missing.push_back(

@@ -4,6 +4,7 @@
 #include "tools/rota/data/Prompt.h"
 
 #include "runtime/options/Lists.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/tokenizer/files/TokenizerSettings.h"
 #include "runtime/tokenizer/text/Utf8.h"
 
@@ -14,7 +15,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -121,9 +121,7 @@ static void decodeLines(const Prompt &prompt, std::FILE *in, std::FILE *out) {
     Prompt::Continuation continuation(prompt);
     std::string text = prompt.text() + continuation.add(readTokens(line));
     text += continuation.finish();
-    fmt::print(out, "{}\n",
-               nlohmann::json(text).dump(
-                   -1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print(out, "{}\n", jsonText(nlohmann::json(text)));
     std::fflush(out);
     line.clear();
   }

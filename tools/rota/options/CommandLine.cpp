@@ -7,6 +7,7 @@
 #include "models/JsonFile.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Lists.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/text/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -287,7 +288,7 @@ static std::optional<Texts> textsOf(const Option &option,
   if (value.is_boolean() && option.isFlag())
     return Texts{value.get<bool>() ? "true" : "false"};
   if (value.is_number_integer() && (isNumber || isInteger))
-    return Texts{value.dump()};
+    return Texts{jsonText(value)};
   if (value.is_number() && isNumber)
     return Texts{numberText(value.get<double>())};
   return std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/report/PlanPage.h"
 
+#include "runtime/program/JsonText.h"
 #include "tools/rota/report/Svg.h"
 #include "tools/rota/report/TimelineChart.h"
 
@@ -166,7 +167,7 @@ std::string dataOf(const Json &plan, const std::string &path,
   if (!value.is_number())
     return "-";
   return fmt::format("<data data-of=\"{}\" value=\"{}\">{}</data>", path,
-                     value.dump(), escaped(format(value.get<double>())));
+                     jsonText(value), escaped(format(value.get<double>())));
 }
 
 std::string makePlanPage(const PlanPage &page) {
