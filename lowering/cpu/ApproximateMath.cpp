@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
+#include "lowering/Vectors.h"
 #include "lowering/cpu/Passes.h"
 
 namespace rota::lowering {
@@ -21,7 +22,8 @@ struct ApproximateMath : impl::ApproximateMathBase<ApproximateMath> {
     mlir::populateMathPolynomialApproximationPatterns(
         patterns, mlir::MathPolynomialApproximationOptions{});
     mlir::arith::populateExpandBFloat16Patterns(patterns);
-    if (failed(
+    if (failed(verifyVectors(getOperation())) ||
+        failed(
             mlir::applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Math functions as instructions of a GPU.
+#include "lowering/Vectors.h"
 #include "lowering/gpu/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -144,7 +145,8 @@ struct GpuMath : impl::GpuMathBase<GpuMath> {
     instructions.add<SameFunction<math::Exp2Op>>(context, "llvm.exp2");
     instructions.add<SameFunction<math::FloorOp>>(context, "llvm.floor");
     instructions.add<SameFunction<math::FmaOp>>(context, "llvm.fma");
-    if (failed(applyPatternsGreedily(getOperation(), std::move(polynomials))) ||
+    if (failed(verifyVectors(getOperation())) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(polynomials))) ||
         failed(applyPatternsGreedily(getOperation(), std::move(instructions))))
       signalPassFailure();
   }

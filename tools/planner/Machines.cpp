@@ -13,7 +13,7 @@
 
 using namespace rota;
 using llvm::StringRef;
-using mlir::rota::Machine;
+using mlir::rota::Machine, mlir::rota::MachineNumber;
 
 namespace {
 
@@ -63,6 +63,20 @@ std::string suggestMachine(StringRef name) {
   return nearestOf(names, name.lower());
 }
 
+/// The machine that is assumed where none is named, as a file says it.
+Machine genericMachine() {
+  Machine machine;
+  machine.description = "assumed where no machine is named";
+  for (const char *type : {"bf16", "f16", "f32", "f64"})
+    machine.types[type].flopsPerSecond = machine.rowFlopsPerSecond;
+  for (const MachineNumber &number : machine.numbers()) {
+    StringRef path = number.path;
+    machine.sources[path.take_front(path.find_first_of(".[")).str()] =
+        "assumed";
+  }
+  return machine;
+}
+
 } // namespace
 
 std::vector<std::string> rota::machineNames() {
@@ -79,7 +93,7 @@ std::optional<FoundMachine> rota::findMachine(StringRef nameOrFile,
     if (nameOrFile == machine.name)
       return readText(machine.text, error);
   if (nameOrFile == kGenericMachine)
-    return FoundMachine{Machine(), Machine().write()};
+    return readText(genericMachine().write(), error);
   if (nameOrFile.contains('/') || nameOrFile.ends_with(".json") ||
       llvm::sys::fs::exists(nameOrFile))
     return readFile(nameOrFile, error);

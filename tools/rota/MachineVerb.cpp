@@ -145,9 +145,8 @@ void showNumbers(const Machine &machine) {
 }
 
 int showMachine(const RunOptions &options) {
-  const std::string &name = options.machine;
   std::string error;
-  auto found = findMachine(name, error);
+  auto found = findMachine(options.machine, error);
   if (!found) {
     fmt::print(stderr, "error: {}\n", error);
     return kExitBadInput;
@@ -155,9 +154,7 @@ int showMachine(const RunOptions &options) {
   if (options.json || !options.output.empty())
     return writeOutput(options.output, found->text);
   const Machine &machine = found->machine;
-  fmt::print("{}: {}\n\n", machine.name,
-             name == kGenericMachine ? "assumed where no machine is named"
-                                     : machine.description);
+  fmt::print("{}: {}\n\n", machine.name, machine.description);
   showNumbers(machine);
   for (const auto &[type, rates] : machine.types) {
     showProducts(type + " products", rates.products);

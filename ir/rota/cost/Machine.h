@@ -92,7 +92,7 @@ struct MachineNumber {
 /// work, whatever bytes it reads, and sends 10 GB/s with 5 us of latency.
 struct Machine {
   std::string name = "generic", description;
-  std::string device; // "cpu", "cuda", ...; empty: any
+  std::string device = "any"; // "cpu", "cuda", ...
   /// Ranks share this number of cores; rates are those of all cores. 0: a rank
   /// has a device of its own.
   int64_t cores = 0;

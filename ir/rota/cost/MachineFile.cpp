@@ -48,7 +48,7 @@ constexpr NumberRule groupedRule{"a ratio of times", 0.01, 100};
 constexpr NumberRule depthRule{"a number of elements", 0, 1e6};
 
 constexpr StringRef elementTypes[] = {"bf16", "f16", "f32", "f64"};
-constexpr StringRef deviceNames[] = {"cpu", "cuda", "hip", "tpu"};
+constexpr StringRef deviceNames[] = {"any", "cpu", "cuda", "hip", "tpu"};
 constexpr size_t mostFitted = 3;
 
 /// Visits the keys of a type's rates.
@@ -122,7 +122,8 @@ void visitMachine(Visitor &visitor, Machine &machine) {
   if (visitor.isGiven("slowest_core", machine.slowestCore > 1))
     visitor.number("slowest_core", machine.slowestCore, slowestRule);
   visitor.object("memory", [&] {
-    visitor.number("bytes", machine.memoryBytes, memoryRule);
+    if (visitor.isGiven("bytes", machine.memoryBytes > 0))
+      visitor.number("bytes", machine.memoryBytes, memoryRule);
     visitor.number("bytes_per_second", machine.memoryBytesPerSecond,
                    bandwidthRule);
     visitor.number("efficiency", machine.memoryEfficiency, efficiencyRule);
