@@ -60,11 +60,15 @@ static double partBytes(Value value, const FactorRule::Dimensions &dimensions,
 /// True when summing the results later moves no more bytes than summing the
 /// operands now: the results are not larger, they are summed over parts of the
 /// same axes anyway, or they go to `rota.accumulate`, whose sums cost nothing
-/// more.
+/// more. A result that nothing uses counts as one that is used, since it is
+/// where backward is not split: both have the same bits.
 bool Sums::pays(Operation *op, ArrayRef<int64_t> group,
                 ArrayRef<AxisRefAttr> axes, ArrayRef<AxisRefAttr> own) {
   auto isAccumulate = [](Operation *user) { return isa<AccumulateOp>(user); };
-  if (llvm::all_of(op->getUsers(), isAccumulate))
+  auto isAccumulated = [&](Value result) {
+    return !result.use_empty() && llvm::all_of(result.getUsers(), isAccumulate);
+  };
+  if (llvm::all_of(op->getResults(), isAccumulated))
     return true;
   auto sharesAxis = [&](AxisRefAttr ref) {
     return llvm::any_of(own, [&](AxisRefAttr other) {
