@@ -48,7 +48,8 @@ constexpr NumberRule groupedRule{"a ratio of times", 0.01, 100};
 constexpr NumberRule depthRule{"a number of elements", 0, 1e6};
 
 constexpr StringRef elementTypes[] = {"bf16", "f16", "f32", "f64"};
-constexpr StringRef deviceNames[] = {"any", "cpu", "cuda", "hip", "tpu"};
+constexpr StringRef anyDevice = "any"; // may have any memory
+constexpr StringRef deviceNames[] = {anyDevice, "cpu", "cuda", "hip", "tpu"};
 constexpr size_t mostFitted = 3;
 
 /// Visits the keys of a type's rates.
@@ -122,7 +123,8 @@ void visitMachine(Visitor &visitor, Machine &machine) {
   if (visitor.isGiven("slowest_core", machine.slowestCore > 1))
     visitor.number("slowest_core", machine.slowestCore, slowestRule);
   visitor.object("memory", [&] {
-    if (visitor.isGiven("bytes", machine.memoryBytes > 0))
+    if (machine.device != anyDevice ||
+        visitor.isGiven("bytes", machine.memoryBytes > 0))
       visitor.number("bytes", machine.memoryBytes, memoryRule);
     visitor.number("bytes_per_second", machine.memoryBytesPerSecond,
                    bandwidthRule);

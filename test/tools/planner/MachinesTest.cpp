@@ -156,6 +156,7 @@ TEST(Machines, NamesPathValueAndRule) {
 
 TEST(Machines, NamesKeysThatAreMissingOrUnknown) {
   EXPECT_EQ(errorOf("\"depth\": 64,", ""), "'depth': is missing");
+  EXPECT_EQ(errorOf("\"bytes\": 8e9, ", ""), "'memory.bytes': is missing");
   EXPECT_EQ(errorOf("\"copied_bytes_per_second\"", "\"copied_bytes_a_second\""),
             "'memory.copied_bytes_per_second': is missing; did you mean "
             "'copied_bytes_a_second'?");
