@@ -161,7 +161,8 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     Ops with the trait `DividedByCost`, which move elements from one dimension to
     another, then choose anew: the dimension for which the reshards of their operands
     and results together send fewest bytes has the axis, or none where an axis of
-    tokens would make sums of all rows. A remark (category `shard`,
+    tokens would make sums of all rows. Functions of a layer choose together, so that
+    what backward computes again is divided as in forward. A remark (category `shard`,
     name `divided-by-cost`) says how each is divided and what that saves.
 
     With `mode=auto`, ops whose work all ranks of an axis would repeat are divided

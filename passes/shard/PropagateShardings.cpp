@@ -4,6 +4,7 @@
 // the function that makes it and in those that take it.
 #include "passes/shard/Passes.h"
 #include "passes/shard/propagation/CostChoice.h"
+#include "passes/shard/propagation/LayerChoice.h"
 #include "passes/shard/propagation/RowDivision.h"
 #include "passes/shard/propagation/TokenDivision.h"
 
@@ -27,7 +28,7 @@ struct PropagateShardings
   void runOnOperation() override;
 
 private:
-  void propagate(func::FuncOp function);
+  void propagate(func::FuncOp function, const LayerChoice *choice);
   void propagateIn(Operation *scope);
 };
 } // namespace
@@ -64,7 +65,9 @@ static ShardingAttr closed(ShardingAttr divided, ShardingAttr given) {
                            given.getReplicated());
 }
 
-void PropagateShardings::propagate(func::FuncOp function) {
+/// Without a choice of a layer the function has one of its own.
+void PropagateShardings::propagate(func::FuncOp function,
+                                   const LayerChoice *choice) {
   if (function.isExternal())
     return;
   MeshAttr mesh = meshOf(function);
@@ -72,7 +75,10 @@ void PropagateShardings::propagate(func::FuncOp function) {
   Propagation propagation(function);
   propagation.run();
   DivisionCosts costs(function, propagation);
-  CostChoice(function, propagation, costs);
+  if (choice)
+    choice->divide(function, costs);
+  else
+    CostChoice(function, propagation, costs);
   if (divisionMode == ShardingMode::Auto)
     dividedByTokens += TokenDivision(function, costs).dividedOps();
   for (Operation &op : function.getBody().front()) {
@@ -113,8 +119,11 @@ void PropagateShardings::propagate(func::FuncOp function) {
 void PropagateShardings::propagateIn(Operation *scope) {
   SmallVector<RoleEdge> edges = roleEdgesIn(scope);
   SmallVector<func::FuncOp> ordered = functionsIn(scope);
+  std::optional<LayerChoice> choice;
+  if (auto layer = dyn_cast<LayerOp>(scope))
+    choice.emplace(layer);
   for (func::FuncOp function : ordered) {
-    propagate(function);
+    propagate(function, choice ? &*choice : nullptr);
     for (const RoleEdge &edge : edges) {
       if (edge.source.function != function)
         continue;
@@ -126,7 +135,7 @@ void PropagateShardings::propagateIn(Operation *scope) {
   }
   for (auto function : scope->getRegion(0).getOps<func::FuncOp>())
     if (!llvm::is_contained(ordered, function))
-      propagate(function);
+      propagate(function, /*choice=*/nullptr);
 }
 
 void PropagateShardings::runOnOperation() {

@@ -15,7 +15,7 @@ namespace mlir::rota {
 /// their division. The search changes one op, or two that share a value, as
 /// long as that costs less: it ends at a choice that no such change makes
 /// cheaper. It starts at what propagation says, and again where all ops take
-/// another option.
+/// another option. Functions of a layer choose together (LayerChoice.h).
 class CostChoice {
 public:
   /// Divides the ops in `costs`.

@@ -36,6 +36,7 @@ public:
   /// Counts sums over these axes, too. Others are left out: no division that is
   /// compared changes them.
   void countSums(ArrayRef<AxisRefAttr> axes);
+  const AxisList &countedSums() const { return counted; }
   /// The counted axes over which `value` is a sum where it is made.
   AxisList sumsOf(Value value);
 
