@@ -6,6 +6,7 @@
 
 namespace rota {
 
+/// Whether a person sees the output on a terminal.
 bool isTerminal();
 
 /// Characters of a line: those that COLUMNS says, else those of the terminal; 0

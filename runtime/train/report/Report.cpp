@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/report/Report.h"
+#include "runtime/files/Terminal.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/text/Printable.h"
@@ -13,7 +14,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 using nlohmann::ordered_json;
 
@@ -29,7 +29,7 @@ static void printLine(const ordered_json &object) {
 
 Report::Report(const Program &program, const Options &options, bool prints)
     : program(program), options(options), prints(prints),
-      terminal(prints && !options.json && isatty(STDOUT_FILENO) &&
+      terminal(prints && !options.json && isTerminal() &&
                !std::getenv("NO_COLOR")) {}
 
 bool Report::keeps(int64_t t) const {
