@@ -38,8 +38,7 @@ void CostChoice::search() {
     if (least && found >= *least)
       continue;
     least = found;
-    best = llvm::map_to_vector(
-        choices, [](const auto &entry) { return entry.second.taken; });
+    best = taken();
   }
   for (auto [op, taken] : llvm::zip_equal(ops, best))
     take(op, taken);
@@ -125,15 +124,22 @@ void CostChoice::findContests(func::FuncOp function, Propagation &propagation) {
 /// ones alone may leave out a sum that passes on to another, and a search by it
 /// could go in circles.
 double CostChoice::costWith(ArrayRef<Change> changes) {
-  SmallVector<Change, 2> previous;
+  SmallVector<size_t> options = taken();
+  SmallVector<std::pair<Operation *, const FactorAxes *>> divisions;
   for (auto [op, option] : changes) {
-    previous.push_back({op, choices[op].taken});
-    take(op, option);
+    auto choice = choices.find(op);
+    options[choice - choices.begin()] = option;
+    divisions.push_back({op, &choice->second.options[option]});
   }
-  double changed = cost();
-  for (auto [op, option] : previous)
-    take(op, option);
-  return changed;
+  auto [place, isNew] = known.try_emplace(std::move(options));
+  if (isNew)
+    place->second = costs.costIf(divisions, ops, values.getArrayRef());
+  return place->second;
+}
+
+SmallVector<size_t> CostChoice::taken() const {
+  return llvm::map_to_vector(
+      choices, [](const auto &entry) { return entry.second.taken; });
 }
 
 /// All changes of one op, and of two that share an operand or of which one uses

@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
+
 namespace mlir::rota {
 
 /// Chooses among the divisions of the function's ops with the trait
@@ -36,15 +38,18 @@ private:
   SmallVector<SmallVector<Change, 2>> changes();
   void search();
   bool improve();
-  double cost() { return costs.costOf(ops, values.getArrayRef()); }
+  /// The numbers of the options that the ops have.
+  SmallVector<size_t> taken() const;
+  double cost() { return costWith({}); }
   double costWith(ArrayRef<Change> changes);
   void explain();
 
   DivisionCosts &costs;
   MeshAttr mesh;
   llvm::MapVector<Operation *, Choice> choices;
-  SmallVector<Operation *> ops;  // with a choice
-  llvm::SetVector<Value> values; // around them
+  SmallVector<Operation *> ops;                // with a choice
+  llvm::SetVector<Value> values;               // around them
+  std::map<SmallVector<size_t>, double> known; // costs by options
 };
 
 } // namespace mlir::rota

@@ -248,3 +248,31 @@ double DivisionCosts::costOf(ArrayRef<Operation *> ops,
     cost += costOf(value);
   return cost;
 }
+
+double DivisionCosts::costIf(
+    ArrayRef<std::pair<Operation *, const FactorAxes *>> changes,
+    ArrayRef<Operation *> ops, ArrayRef<Value> values) {
+  std::vector<std::pair<Operation *, OpDivision>> before;
+  SmallVector<std::pair<Value, AxisList>> sumsBefore;
+  SmallVector<std::pair<Value, double>> costsBefore;
+  for (auto [op, factors] : changes) {
+    before.push_back({op, divisionOf(op)});
+    for (Value value : changedBy(op)) {
+      if (auto known = sums.find(value); known != sums.end())
+        sumsBefore.push_back({value, known->second});
+      if (auto known = valueCosts.find(value); known != valueCosts.end())
+        costsBefore.push_back({value, known->second});
+    }
+    divide(op, *factors);
+  }
+  double cost = costOf(ops, values);
+  for (auto &[op, division] : before) {
+    divide(op, division.factors);
+    divisionOf(op).work = division.work;
+  }
+  for (auto &[value, axes] : sumsBefore)
+    sums[value] = axes;
+  for (auto [value, known] : costsBefore)
+    valueCosts[value] = known;
+  return cost;
+}

@@ -48,6 +48,9 @@ public:
   static llvm::SetVector<Value> valuesAround(ArrayRef<Operation *> ops);
   /// The cost of moving `values`, and of the work of `ops`.
   double costOf(ArrayRef<Operation *> ops, ArrayRef<Value> values);
+  /// That cost if the changed ops were divided so; their divisions stay.
+  double costIf(ArrayRef<std::pair<Operation *, const FactorAxes *>> changes,
+                ArrayRef<Operation *> ops, ArrayRef<Value> values);
   double costAround(ArrayRef<Operation *> ops) {
     return costOf(ops, valuesAround(ops).getArrayRef());
   }
