@@ -252,11 +252,13 @@ double DivisionCosts::costOf(ArrayRef<Operation *> ops,
 double DivisionCosts::costIf(
     ArrayRef<std::pair<Operation *, const FactorAxes *>> changes,
     ArrayRef<Operation *> ops, ArrayRef<Value> values) {
-  std::vector<std::pair<Operation *, OpDivision>> before;
+  SmallVector<std::tuple<Operation *, FactorAxes, std::optional<double>>, 2>
+      before;
   SmallVector<std::pair<Value, AxisList>> sumsBefore;
   SmallVector<std::pair<Value, double>> costsBefore;
   for (auto [op, factors] : changes) {
-    before.push_back({op, divisionOf(op)});
+    OpDivision &division = divisionOf(op);
+    before.push_back({op, division.factors, division.work});
     for (Value value : changedBy(op)) {
       if (auto known = sums.find(value); known != sums.end())
         sumsBefore.push_back({value, known->second});
@@ -266,9 +268,9 @@ double DivisionCosts::costIf(
     divide(op, *factors);
   }
   double cost = costOf(ops, values);
-  for (auto &[op, division] : before) {
-    divide(op, division.factors);
-    divisionOf(op).work = division.work;
+  for (auto &[op, previous, work] : before) {
+    divide(op, previous);
+    divisionOf(op).work = work;
   }
   for (auto &[value, axes] : sumsBefore)
     sums[value] = axes;

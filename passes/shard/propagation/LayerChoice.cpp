@@ -8,7 +8,6 @@
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include <map>
 #include <unordered_map>
 
 using namespace mlir;
@@ -25,33 +24,32 @@ public:
   ~JoinedFunctions() { joined.erase(); }
 
   func::FuncOp function() { return joined; }
-  /// The op that stands for one of a function.
-  const llvm::MapVector<Operation *, Operation *> &copies() const {
-    return copyOf;
-  }
+  /// The op that stands for one of a function; null for other ops.
+  Operation *copyOf(Operation *op) const { return copies.lookupOrNull(op); }
 
 private:
   void append(func::FuncOp function);
-  Operation *copy(Operation &op, IRMapping &mapping);
+  Value copyOf(BlockArgument argument, func::FuncOp function);
+  void copy(Operation &op);
   void saveValues();
   void finish();
 
   func::FuncOp joined;
   OpBuilder builder;
   SmallVector<RoleEdge> edges; // from results and arguments to arguments
-  /// Values by function, whether they are its results, and number.
-  std::map<std::tuple<Operation *, bool, unsigned>, Value> ports;
+  IRMapping copies;            // of values and ops
   SmallVector<DictionaryAttr> argumentAttributes, resultAttributes;
   SmallVector<Value> results;
-  llvm::MapVector<Operation *, Operation *> copyOf;
   std::unordered_multimap<size_t, Operation *> known; // by hash
   llvm::DenseMap<Operation *, func::FuncOp> firstIn;
 };
 } // namespace
 
-static std::tuple<Operation *, bool, unsigned> keyOf(const FunctionPort &port) {
-  return {func::FuncOp(port.function).getOperation(), port.isResult,
-          port.index};
+/// The value at a port of a function that is not external.
+static Value valueAt(const FunctionPort &port) {
+  Block &body = func::FuncOp(port.function).getBody().front();
+  return port.isResult ? body.getTerminator()->getOperand(port.index)
+                       : body.getArgument(port.index);
 }
 
 JoinedFunctions::JoinedFunctions(LayerOp layer)
@@ -68,44 +66,40 @@ JoinedFunctions::JoinedFunctions(LayerOp layer)
 }
 
 void JoinedFunctions::append(func::FuncOp function) {
-  IRMapping mapping;
-  for (BlockArgument argument : function.getArguments()) {
-    FunctionPort port{function, /*isResult=*/false, argument.getArgNumber()};
-    auto edge = llvm::find_if(
-        edges, [&](const RoleEdge &other) { return other.user == port; });
-    Value &value = ports[keyOf(edge == edges.end() ? port : edge->source)];
-    if (!value) {
-      value =
-          joined.getBody().addArgument(argument.getType(), argument.getLoc());
-      argumentAttributes.push_back(
-          function.getArgAttrDict(argument.getArgNumber()));
-    }
-    mapping.map(argument, value);
-  }
+  for (BlockArgument argument : function.getArguments())
+    copies.map(argument, copyOf(argument, function));
   for (Operation &op : function.getBody().front().without_terminator()) {
-    Operation *made = copy(op, mapping);
-    firstIn.try_emplace(made, function);
-    copyOf[&op] = made;
-    mapping.map(op.getResults(), made->getResults());
+    copy(op);
+    firstIn.try_emplace(copyOf(&op), function);
   }
   FunctionRoles roles(function);
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
-    Value made = mapping.lookup(value);
-    ports[keyOf({function, /*isResult=*/true, unsigned(number)})] = made;
     if (isResidual(roles.results()[number]))
       continue;
-    results.push_back(made);
+    results.push_back(copies.lookup(value));
     resultAttributes.push_back(function.getResultAttrDict(number));
   }
 }
 
-/// The op that is there already for the same op on the same values, else a new
-/// one.
-Operation *JoinedFunctions::copy(Operation &op, IRMapping &mapping) {
-  Operation *made = builder.clone(op, mapping);
+/// The value that another function has for the argument, else a new one.
+Value JoinedFunctions::copyOf(BlockArgument argument, func::FuncOp function) {
+  unsigned number = argument.getArgNumber();
+  FunctionPort port{function, /*isResult=*/false, number};
+  auto edge = llvm::find_if(
+      edges, [&](const RoleEdge &other) { return other.user == port; });
+  if (edge != edges.end() && !edge->source.function.isExternal())
+    return copies.lookup(valueAt(edge->source));
+  argumentAttributes.push_back(function.getArgAttrDict(number));
+  return joined.getBody().addArgument(argument.getType(), argument.getLoc());
+}
+
+/// Takes the op that is there already for the same op on the same values, else
+/// adds one.
+void JoinedFunctions::copy(Operation &op) {
+  Operation *made = builder.clone(op, copies);
   if (!isMemoryEffectFree(made))
-    return made;
+    return;
   size_t hash = OperationEquivalence::computeHash(
       made, OperationEquivalence::directHashValue,
       OperationEquivalence::ignoreHashValue,
@@ -115,11 +109,12 @@ Operation *JoinedFunctions::copy(Operation &op, IRMapping &mapping) {
             place->second, made, OperationEquivalence::exactValueMatch,
             /*markEquivalent=*/nullptr,
             OperationEquivalence::IgnoreLocations)) {
+      copies.map(&op, place->second);
+      copies.map(op.getResults(), place->second->getResults());
       made->erase();
-      return place->second;
+      return;
     }
   known.emplace(hash, made);
-  return made;
 }
 
 /// Puts a `rota.name`, which is divided as propagation says, between a value of
@@ -161,9 +156,10 @@ LayerChoice::LayerChoice(LayerOp layer) {
   DivisionCosts costs(joined.function(), propagation);
   CostChoice(joined.function(), propagation, costs);
   sums = costs.countedSums();
-  for (auto [op, made] : joined.copies())
-    if (isDivided(op))
+  layer.walk([&](Operation *op) {
+    if (Operation *made = isDivided(op) ? joined.copyOf(op) : nullptr)
       divisions[op] = costs.factorsOf(made);
+  });
 }
 
 void LayerChoice::divide(func::FuncOp function, DivisionCosts &costs) const {

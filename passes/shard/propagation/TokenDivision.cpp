@@ -138,12 +138,9 @@ void TokenDivision::divideOver(AxisRefAttr axis) {
     for (auto &[op, divided] : candidates) {
       if (taken.contains(op) || !follows(op, divided, axis))
         continue;
-      FactorAxes previous = costs.factorsOf(op);
-      double cost = costs.costAround(op);
-      costs.divide(op, divided);
-      bool pays = costs.costAround(op) < cost;
-      costs.divide(op, previous);
-      if (!pays)
+      double after = costs.costIf({{op, &divided}}, op,
+                                  costs.valuesAround(op).getArrayRef());
+      if (after >= costs.costAround(op))
         continue;
       take(op, divided);
       changed = true;
