@@ -53,12 +53,6 @@ Value logitsOf(Operation *op) {
       .Default(Value());
 }
 
-Value valueAt(FunctionPort port) {
-  Block &body = port.function.getBody().front();
-  return port.isResult ? body.getTerminator()->getOperand(port.index)
-                       : Value(body.getArgument(port.index));
-}
-
 /// Gives the function the types of its body's arguments and results.
 void updateType(func::FuncOp function) {
   Block &body = function.getBody().front();
@@ -123,7 +117,7 @@ private:
   bool addMaker(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value))
       return addResiduals([&](const RoleEdge &edge) {
-        return valueAt(edge.user) == argument ? valueAt(edge.source) : Value();
+        return edge.user.value() == argument ? edge.source.value() : Value();
       });
     Operation *maker = value.getDefiningOp();
     if (auto einsum = dyn_cast_or_null<EinsumOp>(maker))
@@ -140,7 +134,7 @@ private:
       return addResiduals([&](const RoleEdge &edge) {
         bool isSource = edge.source.function == user->getParentOp() &&
                         edge.source.index == use.getOperandNumber();
-        return isSource ? valueAt(edge.user) : Value();
+        return isSource ? edge.user.value() : Value();
       });
     return addOp(user);
   }

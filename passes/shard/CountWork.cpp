@@ -232,13 +232,9 @@ void CountWork::findValues(Operation *scope) {
         Role::OutputActivation, Role::InputCotangent, Role::OutputCotangent,
         Role::Residual, Role::CotangentResidual})
     for (const FunctionPort &port : sourcesIn(scope, role)) {
-      func::FuncOp function = port.function;
-      Block &body = function.getBody().front();
-      Location loc = port.isResult
-                         ? body.getTerminator()->getOperand(port.index).getLoc()
-                         : body.getArgument(port.index).getLoc();
       if (auto type = dyn_cast<RankedTensorType>(port.type()))
-        findTensor(loc, function, port.describe(), type, port.sharding());
+        findTensor(port.value().getLoc(), port.function, port.describe(), type,
+                   port.sharding());
     }
 }
 

@@ -151,6 +151,12 @@ Type FunctionPort::type() const {
   return isResult ? type.getResult(index) : type.getInput(index);
 }
 
+Value FunctionPort::value() const {
+  Block &body = func::FuncOp(function).getBody().front();
+  return isResult ? body.getTerminator()->getOperand(index)
+                  : body.getArgument(index);
+}
+
 ShardingAttr FunctionPort::sharding() const {
   return llvm::dyn_cast_or_null<ShardingAttr>(attributeOf(*this, kSharding));
 }

@@ -93,6 +93,8 @@ struct FunctionPort {
            index == other.index;
   }
   Type type() const;
+  /// Of a function that is not external.
+  Value value() const;
   /// `rota.sharding`; null where there is none.
   ShardingAttr sharding() const;
   void setSharding(ShardingAttr sharding) const;

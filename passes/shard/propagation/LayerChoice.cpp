@@ -45,13 +45,6 @@ private:
 };
 } // namespace
 
-/// The value at a port of a function that is not external.
-static Value valueAt(const FunctionPort &port) {
-  Block &body = func::FuncOp(port.function).getBody().front();
-  return port.isResult ? body.getTerminator()->getOperand(port.index)
-                       : body.getArgument(port.index);
-}
-
 JoinedFunctions::JoinedFunctions(LayerOp layer)
     : builder(OpBuilder::atBlockEnd(&layer.getBody().front())),
       edges(roleEdgesIn(layer)) {
@@ -89,7 +82,7 @@ Value JoinedFunctions::copyOf(BlockArgument argument, func::FuncOp function) {
   auto edge = llvm::find_if(
       edges, [&](const RoleEdge &other) { return other.user == port; });
   if (edge != edges.end() && !edge->source.function.isExternal())
-    return copies.lookup(valueAt(edge->source));
+    return copies.lookup(edge->source.value());
   argumentAttributes.push_back(function.getArgAttrDict(number));
   return joined.getBody().addArgument(argument.getType(), argument.getLoc());
 }

@@ -31,8 +31,7 @@ void LengthDimensions::startAtResiduals(func::FuncOp function) {
     func::FuncOp source = edge.source.function;
     const LengthDimensions &known =
         sources.try_emplace(source, source).first->second;
-    Value saved =
-        source.getBody().front().getTerminator()->getOperand(edge.source.index);
+    Value saved = edge.source.value();
     auto tensor = dyn_cast<RankedTensorType>(saved.getType());
     for (int64_t dim = 0, rank = tensor ? tensor.getRank() : 0; dim < rank;
          ++dim)
