@@ -381,11 +381,15 @@ FailureOr<BuiltModel> mlir::rota::buildModel(MLIRContext &context,
       model->name = path.str();
     return model;
   }
-  if (!llvm::sys::fs::exists(path))
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(path, status);
+      error == std::errc::no_such_file_or_directory)
     return errorAt(context, path) << "no such file or folder";
+  else if (error)
+    return errorAt(context, path) << "cannot read: " << error.message();
   SmallString<128> file(path);
   StringRef name = llvm::sys::path::stem(path);
-  if (llvm::sys::fs::is_directory(path)) {
+  if (llvm::sys::fs::is_directory(status)) {
     name = llvm::sys::path::filename(path.rtrim('/'));
     llvm::sys::path::append(file, "config.json");
   } else if (path.ends_with("config.json")) {

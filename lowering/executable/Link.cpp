@@ -34,7 +34,8 @@ FailureOr<std::string> findDriver(Location loc, const LinkOptions &options) {
   if (!options.linker.empty())
     names = {options.linker};
   for (StringRef name : names)
-    if (auto found = llvm::sys::findProgramByName(name))
+    if (auto found = llvm::sys::findProgramByName(name);
+        found && fs::can_execute(*found)) // a path is found in any case
       return *found;
   auto error = emitError(loc) << "expected a compiler driver to link with, ";
   if (!options.linker.empty())

@@ -98,7 +98,8 @@ bool isHub(const std::string &path) {
 /// The configuration beside the weights; empty: there is none.
 static std::string configBeside(const fs::path &weights) {
   fs::path path = weights.parent_path() / "config.json";
-  if (!fs::exists(path))
+  std::error_code unknown;
+  if (!fs::exists(path, unknown) && !unknown)
     return "";
   std::ifstream stream(path);
   std::stringstream text;

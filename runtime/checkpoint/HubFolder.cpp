@@ -61,7 +61,8 @@ private:
 };
 
 HubSummary HubWriter::write(const fs::path &place) {
-  if (!form.model.empty() && !fs::is_directory(form.model))
+  std::error_code error;
+  if (!form.model.empty() && !fs::is_directory(form.model, error))
     throw InputError(fmt::format("'{}': expected a hub folder, whose other "
                                  "files are carried on",
                                  form.model));
@@ -216,8 +217,9 @@ HubSummary writeHubFolder(HubContents &contents, const std::string &folder,
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) // a slash at the end
     path = path.parent_path();
-  if (fs::exists(path)) // a link to an empty folder stays
-    path = fs::canonical(path);
+  std::error_code error;
+  if (fs::path real = fs::canonical(path, error); !error)
+    path = real; // a link to an empty folder stays
   PendingFolder pending(path);
   HubSummary summary = HubWriter(contents, form).write(pending.place());
   pending.commit();

@@ -17,10 +17,11 @@ namespace rota {
 
 HubTensors::HubTensors(const std::string &path) {
   std::filesystem::path file(path);
-  if (std::filesystem::is_directory(file)) {
+  std::error_code unknown; // Opening the file says why.
+  if (std::filesystem::is_directory(file, unknown)) {
     const char *const *name =
         std::ranges::find_if(kWeightFiles, [&](const char *name) {
-          return std::filesystem::exists(file / name);
+          return std::filesystem::exists(file / name, unknown);
         });
     if (name == std::end(kWeightFiles))
       throw InputError(fmt::format("'{}': expected one of the files {}", path,

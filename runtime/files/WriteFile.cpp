@@ -25,7 +25,8 @@ static bool followLinks(std::string &path) {
     return true;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(path, error));) {
-    fs::path folder = fs::canonical(fs::absolute(path).parent_path(), error);
+    fs::path folder =
+        fs::canonical(fs::absolute(path, error).parent_path(), error);
     // A link of /proc names an open file, whatever its text says.
     if (++links > kMostLinks || error || folder.string().starts_with("/proc/"))
       return true;
@@ -124,7 +125,8 @@ std::string tryWriteFile(const std::string &path, std::string_view text,
 void checkWritable(const std::string &path) {
   std::string target = path;
   bool isInPlace = followLinks(target);
-  if (fs::is_directory(target))
+  std::error_code unknown;
+  if (fs::is_directory(target, unknown))
     throw InputError(fmt::format("cannot write '{}': it is a folder", path));
   if (isInPlace && access(target.c_str(), W_OK) != 0)
     throw InputError(

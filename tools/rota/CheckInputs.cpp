@@ -57,9 +57,10 @@ bool checkInputs(Command verb, const RunOptions &options, std::string &error) {
       if (!items->empty())
         checkData(*items, options);
     // Weights in several files have a folder or an index.
+    std::error_code unknown;
     if (std::filesystem::path weights(options.weights);
         weights.extension() == ".safetensors" &&
-        !std::filesystem::is_directory(weights))
+        !std::filesystem::is_directory(weights, unknown))
       SafetensorsFile file(options.weights);
     if (verb == Command::Train)
       checkTraining(options);

@@ -26,8 +26,11 @@ CheckpointModel::~CheckpointModel() {
 
 /// Whether the path leads to no model, so that it has to be of checkpoints.
 static bool hasNoModel(const std::string &path) {
-  return fs::is_directory(path) ? !fs::exists(fs::path(path) / "config.json")
-                                : !fs::exists(path);
+  std::error_code unknown;
+  return !fs::exists(fs::is_directory(path, unknown)
+                         ? fs::path(path) / "config.json"
+                         : fs::path(path),
+                     unknown);
 }
 
 static bool hasCheckpoints(const std::string &path) {
@@ -97,7 +100,9 @@ bool CheckpointModel::find(RunOptions &options, std::string &error) {
     std::string &model = options.compiler.model;
     if (options.checkpoint.empty() && !model.empty() &&
         options.compiler.build.config.empty() && hasNoModel(model)) {
-      if (!fs::is_directory(model) || !hasCheckpoints(model))
+      std::error_code unreadable;
+      if ((!fs::exists(model, unreadable) && !unreadable) ||
+          !hasCheckpoints(model))
         throw InputError(fmt::format(
             "'model': expected a checkpoint, a folder of checkpoints, a hub "
             "folder, a .json configuration or a .mlir file, got '{}'",

@@ -32,7 +32,9 @@ static HubForm formOf(const RunOptions &options) {
   form.shardBytes = *bytes;
   form.model = options.compiler.model;
   // Those of a hub go on from where its weights are.
-  if (form.model.empty() && std::filesystem::is_directory(options.checkpoint) &&
+  std::error_code unknown;
+  if (form.model.empty() &&
+      std::filesystem::is_directory(options.checkpoint, unknown) &&
       isHub(options.checkpoint))
     form.model = options.checkpoint;
   return form;

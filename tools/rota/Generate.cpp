@@ -84,7 +84,8 @@ private:
 static WindowLimit limitOfModel(const std::string &model) {
   namespace fs = std::filesystem;
   fs::path path(model);
-  if (fs::is_directory(path))
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown))
     path /= "config.json";
   std::ifstream file(path);
   auto config = nlohmann::json::parse(file, nullptr,

@@ -48,6 +48,12 @@ TEST(WriteFile, PlacesThatCannotBeWrittenAreFoundEarly) {
               checkWritable(folder.path(""));
             }).find("it is a folder"),
             std::string::npos);
+  fs::create_symlink("loop", folder.path("loop"));
+  EXPECT_NE(messageOf<InputError>([&] {
+              checkWritable(folder.path("loop/file"));
+            }).find("cannot write '"),
+            std::string::npos);
+  fs::remove(folder.path("loop"));
   checkWritable(folder.path("fine"));
   EXPECT_EQ(folder.count(), 0);
 }

@@ -237,8 +237,12 @@ static std::optional<Ending> takeTexts(CommandLine &line, RunOptions &options) {
   return std::nullopt;
 }
 
-/// What the verb takes without a flag, and that `path` is nothing of it.
+/// Why `path`, which the verb takes without a flag, leads nowhere.
 static std::string noSuchPath(Command verb, const std::string &path) {
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(path, status);
+      error && error != std::errc::no_such_file_or_directory)
+    return "cannot read '" + path + "': " + error.message();
   std::string expected = textOf(verb).positionalHelp;
   expected[0] = llvm::toLower(expected[0]);
   return "expected " + expected + ", got '" + path +
