@@ -81,8 +81,10 @@ void detokenize(const RunOptions &options) {
     requireOrigin(path, *tokenizer);
   bool isPrinted = options.output.empty() || options.output == "-";
   std::optional<PendingFile> out;
-  if (!isPrinted)
+  if (!isPrinted) {
+    checkWritable(options.output);
     out.emplace(options.output);
+  }
   int64_t written = 0, count = 0;
   auto write = [&](const std::string &text) {
     if (out)
