@@ -6,7 +6,9 @@
 // CHECK-NOT: math.exp
 // CHECK: math.fma
 // CHECK-NOT: arith.truncf
+// CHECK: arith.select {{.*}} vector<32xf32>
 // CHECK: arith.shrui
+// CHECK-NOT: arith.select
 // CHECK: arith.bitcast %{{.*}} : vector<32xi16> to vector<32xbf16>
 // LLVM-LABEL: llvm.func @f
 // LLVM: llvm.intr.fma
