@@ -382,10 +382,10 @@ FailureOr<BuiltModel> mlir::rota::buildModel(MLIRContext &context,
     return model;
   }
   llvm::sys::fs::file_status status;
-  if (std::error_code error = llvm::sys::fs::status(path, status);
-      error == std::errc::no_such_file_or_directory)
+  std::error_code error = llvm::sys::fs::status(path, status);
+  if (error == std::errc::no_such_file_or_directory)
     return errorAt(context, path) << "no such file or folder";
-  else if (error)
+  if (error)
     return errorAt(context, path) << "cannot read: " << error.message();
   SmallString<128> file(path);
   StringRef name = llvm::sys::path::stem(path);

@@ -66,8 +66,8 @@ struct ApproximateMath : impl::ApproximateMathBase<ApproximateMath> {
     populateMathPolynomialApproximationPatterns(
         patterns, MathPolynomialApproximationOptions{});
     arith::populateExpandBFloat16Patterns(patterns);
-    patterns.add<RoundToBf16>(&getContext(),
-                              /*benefit=*/2); // instead of MLIR's
+    // The benefit puts it before that of MLIR.
+    patterns.add<RoundToBf16>(&getContext(), /*benefit=*/2);
     if (failed(verifyVectors(getOperation())) ||
         failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -35,7 +35,7 @@ FailureOr<std::string> findDriver(Location loc, const LinkOptions &options) {
     names = {options.linker};
   for (StringRef name : names)
     if (auto found = llvm::sys::findProgramByName(name);
-        found && fs::can_execute(*found)) // a path is found in any case
+        found && fs::can_execute(*found)) // any path counts as found
       return *found;
   auto error = emitError(loc) << "expected a compiler driver to link with, ";
   if (!options.linker.empty())

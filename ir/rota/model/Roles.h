@@ -93,7 +93,7 @@ struct FunctionPort {
            index == other.index;
   }
   Type type() const;
-  /// Of a function that is not external.
+  /// The argument, or the operand of the return. The function has a body.
   Value value() const;
   /// `rota.sharding`; null where there is none.
   ShardingAttr sharding() const;
