@@ -13,11 +13,11 @@
 #include "lowering/Vectors.h"
 #include "lowering/cpu/Passes.h"
 
+using namespace mlir;
+
 namespace rota::lowering {
 #define GEN_PASS_DEF_APPROXIMATEMATH
 #include "lowering/cpu/CpuPasses.h.inc"
-
-using namespace mlir;
 
 namespace {
 

@@ -3,8 +3,7 @@
 // Ordered sums and maxima: plain loops over tiles that stay in the L1 cache, so
 // that each term is read from memory once and the result is written once.
 #include "runtime/collective/Blocks.h"
-
-#include <cstring>
+#include "runtime/program/Convert.h"
 
 namespace rota {
 
@@ -18,23 +17,11 @@ struct BFloat16 {
 
 float load(float value) { return value; }
 int32_t load(int32_t value) { return value; }
-float load(BFloat16 value) {
-  uint32_t bits = uint32_t(value.bits) << 16;
-  float result;
-  std::memcpy(&result, &bits, sizeof result);
-  return result;
-}
+float load(BFloat16 value) { return fromBf16(value.bits); }
 
 void store(float &place, float value) { place = value; }
 void store(int32_t &place, int32_t value) { place = value; }
-/// Rounds to the nearest, ties to even; a NaN stays a NaN.
-void store(BFloat16 &place, float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  uint32_t quiet = (bits >> 16) | 0x40;
-  place.bits = static_cast<uint16_t>(value == value ? rounded : quiet);
-}
+void store(BFloat16 &place, float value) { place.bits = toBf16(value); }
 
 float sum(float a, float b) { return a + b; }
 int32_t sum(int32_t a, int32_t b) {

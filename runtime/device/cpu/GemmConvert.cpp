@@ -4,22 +4,11 @@
 #include "runtime/device/cpu/GemmConvert.h"
 
 #include "runtime/Abi.h"
+#include "runtime/program/Convert.h"
 
-#include <bit>
 #include <cstring>
 
 namespace rota {
-
-static float widen(uint16_t value) {
-  return std::bit_cast<float>(uint32_t(value) << 16);
-}
-
-static uint16_t narrow(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  uint32_t quiet = (bits >> 16) | 0x40;
-  return uint16_t(value == value ? rounded : quiet);
-}
 
 void widenRows(const void *source, int32_t type, int64_t stride, int64_t rows,
                int64_t columns, float *target, int64_t targetStride) {
@@ -31,7 +20,7 @@ void widenRows(const void *source, int32_t type, int64_t stride, int64_t rows,
     }
     const uint16_t *from = static_cast<const uint16_t *>(source) + row * stride;
     for (int64_t column = 0; column < columns; ++column)
-      target[column] = widen(from[column]);
+      target[column] = fromBf16(from[column]);
   }
 }
 
@@ -45,7 +34,7 @@ void narrowRows(const float *source, int64_t sourceStride, int32_t type,
     }
     uint16_t *to = static_cast<uint16_t *>(target) + row * stride;
     for (int64_t column = 0; column < columns; ++column)
-      to[column] = narrow(source[column]);
+      to[column] = toBf16(source[column]);
   }
 }
 
